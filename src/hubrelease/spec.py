@@ -1,0 +1,378 @@
+"""release.yaml → Spec: what was asked, as frozen values. Never touches the network or the contents of other files.
+
+The form is schemas/release.schema.json. `load_spec` collects every problem of the file and of its includes and raises
+them together as one SpecError; what a later version will support is refused by name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hubrelease import resources, strict_yaml
+from hubrelease.errors import Problem, SpecError, Where, problem
+from hubrelease.includes import load_merged
+from hubrelease.schema_problems import validate
+from hubrelease.strict_yaml import Node, pointer_to
+
+FILE_NAME = "release.yaml"
+SOURCE_KINDS = ("hf", "git", "folder", "pypi", "image")
+DEFAULT_BASE = "base_model"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where bytes come from. `locator` is the repository id, URL, relative folder, NAME==VERSION or image@digest."""
+
+    name: str
+    kind: str
+    locator: str
+    revision: str | None = None
+    path: str = ""
+    wanted: tuple[str, ...] = ("**",)
+    license: str | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Omission:
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """`max_shard_bytes` None keeps the source's own shards."""
+
+    source: str
+    format: str
+    max_shard_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SideFiles:
+    source: str
+    omit: tuple[Omission, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Adapter:
+    source: str
+    to: str
+    base_model: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExtraFile:
+    """`source` None: the file lies beside release.yaml."""
+
+    source: str | None
+    path: str
+    to: str
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    kind: str
+    image: str | None
+    packages: tuple[str, ...]
+    python: str
+    platform: str
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    path: str
+    to: str
+    of: str | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Waiver:
+    code: str
+    file: str | None
+    reason: str
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What release.yaml says. `document` is the merged value as JSON, which provenance embeds unchanged."""
+
+    file: Path
+    document: Mapping[str, Any]
+    node: Node = field(repr=False, compare=False)
+    sources: tuple[Source, ...]
+    weights: Weights
+    side_files: SideFiles | None
+    adapter: Adapter | None
+    files: tuple[ExtraFile, ...]
+    runtime: Runtime | None
+    receipts: tuple[Receipt, ...]
+    waivers: tuple[Waiver, ...]
+
+    @property
+    def folder(self) -> Path:
+        return self.file.parent
+
+    @property
+    def name(self) -> str:
+        return str(self.document["name"])
+
+    @property
+    def version(self) -> str:
+        return str(self.document["version"])
+
+    @property
+    def license(self) -> str:
+        return str(self.document["license"])
+
+    @property
+    def card(self) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self.document.get("card", {})
+        return found
+
+    def text(self, key: str) -> str | None:
+        """A top-level text such as license_reason, or None."""
+        value = self.document.get(key)
+        return value if isinstance(value, str) else None
+
+    def source(self, name: str) -> Source | None:
+        return next((s for s in self.sources if s.name == name), None)
+
+    def where(self, pointer: str = "") -> Where:
+        """The file and line that said what `pointer` names."""
+        file, line = strict_yaml.find(self.node, pointer)
+        return Where(file, line, pointer)
+
+
+def load_spec(path: str | Path = ".") -> Spec:
+    """The Spec of a folder with release.yaml, or of the file itself.
+
+    Raises SpecError with every problem found: YAML, schema, includes, references between keys, unsupported requests.
+    Raises OutsideError if the file can't be read.
+    """
+    file = Path(path)
+    file = file / FILE_NAME if file.is_dir() else file
+    node = load_merged(file)
+    schema = resources.schema("release")
+    value = strict_yaml.typed(node, schema)
+
+    def locate(pointer: str) -> Where:
+        return Where(*strict_yaml.find(node, pointer), pointer)
+
+    if problems := validate(value, schema, locate):
+        raise SpecError(problems)
+    value.pop("include", None)
+    problems = [*source_problems(value, locate), *reference_problems(value, locate), *unsupported(value, locate)]
+    if problems:
+        raise SpecError(problems)
+    return to_spec(file, value, node)
+
+
+def override(spec: Spec, **changes: object) -> Spec:
+    """The spec with values of `weights` replaced from the command line; the embedded document says so too."""
+    document = {**spec.document, "weights": {**spec.document["weights"], **changes}}
+    schema = resources.schema("release")
+    if problems := validate(document, schema, lambda pointer: Where("command line", None, pointer)):
+        raise SpecError(problems)
+    return to_spec(spec.file, document, spec.node)
+
+
+# -------------------------------------------------------------------------------------------------- rules across keys
+
+
+def source_problems(value: dict[str, Any], locate: Any) -> Iterator[Problem]:
+    for name, source in value.get("sources", {}).items():
+        at = pointer_to("sources", name)
+        kinds = [kind for kind in SOURCE_KINDS if kind in source]
+        if len(kinds) != 1:
+            said = " and ".join(kinds) or "nothing"
+            yield problem("source-invalid", locate(at), f'the source "{name}" gives {said}',
+                          "give exactly one of " + ", ".join(SOURCE_KINDS))  # fmt: skip
+        else:
+            yield from KIND_RULES[kinds[0]](source, at, locate)
+
+
+def no_rules(source: dict[str, Any], at: str, locate: Any) -> Iterator[Problem]:
+    yield from wanted_problems(source, at, locate)
+
+
+def pypi_rules(source: dict[str, Any], at: str, locate: Any) -> Iterator[Problem]:
+    if "revision" in source:
+        yield problem("source-invalid", locate(at + "/revision"), "a wheel has a version, no revision", "remove it")
+    yield from wanted_problems(source, at, locate)
+
+
+def git_rules(source: dict[str, Any], at: str, locate: Any) -> Iterator[Problem]:
+    if not re.match(r"(https|ssh|file)://[^-]", source["git"]):
+        yield problem("source-invalid", locate(at + "/git"), f'"{source["git"]}" is not an https://, ssh:// or file:// address',
+                      "write the address in that form")  # fmt: skip
+    if re.match(r"[a-z]+://[^/@]*:[^/@]*@", source["git"]):
+        yield problem("source-invalid", locate(at + "/git"), "the address holds a password or token",
+                      "remove it; use git's own credential helper")  # fmt: skip
+    if source.get("revision", "").startswith("-"):
+        yield problem("source-invalid", locate(at + "/revision"), "a revision can't begin with '-'", "correct it")
+    yield from wanted_problems(source, at, locate)
+
+
+def folder_rules(source: dict[str, Any], at: str, locate: Any) -> Iterator[Problem]:
+    if source["folder"].startswith(("/", "~", "\\")) or re.match("[A-Za-z]:", source["folder"]):
+        yield problem("source-invalid", locate(at + "/folder"), f'"{source["folder"]}" is absolute, and would name this machine in the release',
+                      "write it relative to release.yaml")  # fmt: skip
+    if "revision" in source:
+        yield problem("source-invalid", locate(at + "/revision"), "a folder has no revision", "remove it")
+    yield from wanted_problems(source, at, locate)
+
+
+def image_rules(source: dict[str, Any], at: str, locate: Any) -> Iterator[Problem]:
+    yield from image_problems(source["image"], locate(at + "/image"))
+    for key in ("revision", "path", "files"):
+        if key in source:
+            yield problem("source-invalid", locate(f"{at}/{key}"), f'"{key}" has no meaning for an image', "remove it")
+
+
+def image_problems(image: str, where: Where) -> Iterator[Problem]:
+    if not re.fullmatch(r"[a-z0-9][A-Za-z0-9._:/-]*@sha256:[0-9a-f]{64}", image):
+        name = image.split("@")[0]
+        yield problem("image-without-digest", where, f'"{image}" has no digest',
+                      f"find it with `docker buildx imagetools inspect {name}` and write {name}@sha256:DIGEST")  # fmt: skip
+
+
+def wanted_problems(source: dict[str, Any], at: str, locate: Any) -> Iterator[Problem]:
+    paths = [("path", source.get("path"))] + [(f"files/{i}", p) for i, p in enumerate(source.get("files", ()))]
+    for key, path in paths:
+        if path is not None and (path.startswith("/") or ".." in path.split("/") or "\\" in path):
+            yield problem("source-invalid", locate(f"{at}/{key}"), f'"{path}" leaves the source', "write a path inside it")
+
+
+KIND_RULES = {"hf": no_rules, "git": git_rules, "folder": folder_rules, "pypi": pypi_rules, "image": image_rules}
+
+
+def reference_problems(value: dict[str, Any], locate: Any) -> Iterator[Problem]:
+    """Names of sources that do not exist, and paths that leave the release."""
+    known = value.get("sources", {})
+    for pointer, name in source_references(value):
+        if name not in known:
+            listed = ", ".join(known) or "none"
+            yield problem("source-unknown", locate(pointer), f'there is no source "{name}" (sources: {listed})', "correct the name, or add it")
+    image = value.get("runtime", {}).get("image")
+    if image and image not in known:
+        yield from image_problems(image, locate("/runtime/image"))
+    for pointer, path in release_paths(value):
+        if path.startswith("/") or ".." in path.split("/") or "\\" in path or not path.strip("/"):
+            yield problem("path-invalid", locate(pointer), f'"{path}" leaves the release', "write a path inside it")
+    for number, package in enumerate(value.get("runtime", {}).get("packages", ())):
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*(\[[A-Za-z0-9,._-]+\])?==[A-Za-z0-9.!+_-]+", package):
+            yield problem("packages-unpinned", locate(f"/runtime/packages/{number}"), f'"{package}" has no exact version', "write NAME==VERSION")
+
+
+def source_references(value: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    yield "/weights/source" if "source" in value["weights"] else "/sources", value["weights"].get("source", DEFAULT_BASE)
+    for key in ("side_files", "adapter"):
+        for inner in ("source", "base_model"):
+            if inner in value.get(key, {}):
+                yield f"/{key}/{inner}", value[key][inner]
+    for number, item in enumerate(value.get("files", ())):
+        if "source" in item:
+            yield f"/files/{number}/source", item["source"]
+
+
+def release_paths(value: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    for number, item in enumerate(value.get("files", ())):
+        yield f"/files/{number}/to", item["to"]
+    for number, item in enumerate(value.get("benchmarks", ())):
+        if "as" in item:
+            yield f"/benchmarks/{number}/as", item["as"]
+    if "to" in value.get("adapter", {}):
+        yield "/adapter/to", value["adapter"]["to"]
+
+
+SUPPORTED_FORMATS = ("as-is", "bf16")
+LATER: dict[str, str] = {
+    "/weights/exclude": "conversion", "/weights/options": "conversion", "/weights/activation_scales": "conversion",
+    "/card/locales": "several languages", "/card/model_index": "model-index", "/card/eval_results": ".eval_results",
+    "/validation": "validation on a device",
+    "/publish/sha256sums": "SHA256SUMS", "/publish/manifest": "manifest.json",
+}  # fmt: skip
+
+
+def unsupported(value: dict[str, Any], locate: Any) -> Iterator[Problem]:
+    """What this version can't do yet is refused by name, never ignored."""
+    wanted = value["weights"]["format"]
+    if wanted not in SUPPORTED_FORMATS:
+        yield problem("not-supported", locate("/weights/format"), f"conversion to {wanted} is not supported by this version",
+                      f"choose one of {', '.join(SUPPORTED_FORMATS)}")  # fmt: skip
+    for pointer, what in LATER.items():
+        inner: Any = value
+        for step in pointer.split("/")[1:]:
+            inner = inner.get(step) if isinstance(inner, dict) else None
+        if inner is not None:
+            yield problem("not-supported", locate(pointer), f"{what} is not supported by this version", "remove the key")
+    if value.get("runtime", {}).get("kind", "verify") != "verify":
+        yield problem("not-supported", locate("/runtime/kind"), f"the runtime {value['runtime']['kind']} is not supported by this version",
+                      "use verify")  # fmt: skip
+
+
+# ---------------------------------------------------------------------------------------------------------- to values
+
+
+def to_spec(file: Path, value: dict[str, Any], node: Node) -> Spec:
+    base = value["weights"].get("source", DEFAULT_BASE)
+    return Spec(
+        file=file,
+        document=value,
+        node=node,
+        sources=tuple(to_source(name, s) for name, s in value.get("sources", {}).items()),
+        weights=Weights(base, value["weights"]["format"], shard_bytes(value["weights"].get("max_shard_size"))),
+        side_files=to_side_files(value.get("side_files", {}), base),
+        adapter=to_adapter(value.get("adapter")),
+        files=tuple(ExtraFile(f.get("source"), f["from"], f["to"].strip("/")) for f in value.get("files", ())),
+        runtime=to_runtime(value.get("runtime")),
+        receipts=tuple(to_receipt(r) for r in value.get("benchmarks", ())),
+        waivers=tuple(Waiver(w["code"], w.get("file"), w["reason"]) for w in value.get("waive", ())),
+    )
+
+
+def to_source(name: str, value: dict[str, Any]) -> Source:
+    kind = next(kind for kind in SOURCE_KINDS if kind in value)
+    default = {"hf": "main", "git": "HEAD"}.get(kind)
+    return Source(name, kind, value[kind], value.get("revision", default), value.get("path", "").strip("/"),
+                  tuple(value.get("files", ("**",))), value.get("license"), value.get("note"))  # fmt: skip
+
+
+def to_side_files(value: dict[str, Any], base: str) -> SideFiles:
+    return SideFiles(value.get("source", base), tuple(Omission(o["path"], o["reason"]) for o in value.get("omit", ())))
+
+
+def to_adapter(value: dict[str, Any] | None) -> Adapter | None:
+    if value is None:
+        return None
+    return Adapter(value["source"], value.get("to", "adapter").strip("/"), value.get("base_model", DEFAULT_BASE))
+
+
+def to_runtime(value: dict[str, Any] | None) -> Runtime | None:
+    if value is None:
+        return None
+    return Runtime(value["kind"], value.get("image"), tuple(value.get("packages", ())), value.get("python", "3.12"),
+                   value.get("platform", "manylinux_2_28_x86_64"))  # fmt: skip
+
+
+def to_receipt(value: dict[str, Any]) -> Receipt:
+    to = value.get("as", f"benchmarks/{value['receipt'].rsplit('/', 1)[-1]}")
+    return Receipt(value["receipt"], to, value.get("of"), value.get("note"))
+
+
+UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
+
+
+def shard_bytes(size: str | int | None) -> int | None:
+    """Bytes of `5GB` (decimal), `5GiB` (binary) or a plain number; None stays None."""
+    if size is None or isinstance(size, int):
+        return size
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([kMGT]i?)?B", size)
+    assert match, size  # the schema has the same pattern
+    return max(1, int(float(match[1]) * UNITS[match[2] or ""]))

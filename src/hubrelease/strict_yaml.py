@@ -1,0 +1,240 @@
+"""YAML as JSON: mappings, lists and JSON's scalars, each value with the file and line that said it.
+
+Refused, each with its line: a key given twice, aliases, tags, merge keys, several documents, bytes that are not UTF-8,
+nesting beyond 64 levels. A plain scalar stays the text that was written until a JSON Schema says which type is meant
+(`typed`): so `revision: 0123456789012345678901234567890123456789`, `version: 1.10` and `language: no` are strings.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from hubrelease.errors import Problem, SpecError, Where, problem
+
+MAX_BYTES = 8 * 2**20
+MAX_DEPTH = 64
+WRITE_PLAIN = "write plain YAML: mappings, lists and scalars, each key once"
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    text: str
+    plain: bool
+    file: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    items: tuple[Node, ...]
+    file: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    key: str
+    value: Node
+    file: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping:
+    pairs: tuple[Pair, ...]
+    file: str
+    line: int
+
+    def get(self, key: str) -> Node | None:
+        return next((pair.value for pair in self.pairs if pair.key == key), None)
+
+
+Node = Scalar | Sequence | Mapping
+
+
+def compose(data: bytes, file: str) -> Node:
+    """The node of one YAML document. SpecError (HR101) with the line of the first fault."""
+    text = decode(data, file)
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        return Composer(yaml, yaml.parse(text, Loader=loader), file).document()
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        message = " ".join(filter(None, (error.context, error.problem))) or "is not YAML"
+        raise SpecError(fault(file, mark.line + 1 if mark else None, message)) from None
+    except yaml.YAMLError as error:
+        raise SpecError(fault(file, None, f"is not YAML: {error}".split("\n")[0])) from None
+
+
+def decode(data: bytes, file: str) -> str:
+    if len(data) > MAX_BYTES:
+        raise SpecError(fault(file, None, f"is larger than {MAX_BYTES} bytes"))
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise SpecError(fault(file, line, f"byte {error.start} is not UTF-8")) from None
+    return text.removeprefix("\ufeff")
+
+
+def fault(file: str, line: int | None, message: str) -> Problem:
+    return problem("yaml-invalid", Where(file, line), message, WRITE_PLAIN)
+
+
+class Composer:
+    """Builds nodes from PyYAML's flat events with a stack of our own, so that depth is bounded by a rule of ours."""
+
+    def __init__(self, yaml: Any, events: Iterator[Any], file: str) -> None:
+        self.yaml, self.events, self.file = yaml, events, file
+
+    def document(self) -> Node:
+        root: Node | None = None
+        for event in self.events:
+            if isinstance(event, self.yaml.DocumentStartEvent):
+                if root is not None:
+                    self.refuse(event, "a second document starts here; one file is one document")
+                root = self.node(next(self.events), 0)
+        return root if root is not None else Scalar("", True, self.file, 1)
+
+    def node(self, event: Any, depth: int) -> Node:
+        self.check(event, depth)
+        line = event.start_mark.line + 1
+        if isinstance(event, self.yaml.ScalarEvent):
+            return Scalar(event.value, not event.style, self.file, line)
+        if isinstance(event, self.yaml.SequenceStartEvent):
+            return Sequence(tuple(self.items(depth)), self.file, line)
+        return Mapping(tuple(self.pairs(depth)), self.file, line)
+
+    def check(self, event: Any, depth: int) -> None:
+        if isinstance(event, self.yaml.AliasEvent) or event.anchor:
+            self.refuse(event, "anchors and aliases (& and *) are not allowed")
+        if event.tag and not (isinstance(event, self.yaml.ScalarEvent) and event.tag == "!"):
+            self.refuse(event, f"tags are not allowed ({event.tag})")
+        if depth > MAX_DEPTH:
+            self.refuse(event, f"nested deeper than {MAX_DEPTH} levels")
+
+    def items(self, depth: int) -> Iterator[Node]:
+        while not isinstance(event := next(self.events), self.yaml.SequenceEndEvent):
+            yield self.node(event, depth + 1)
+
+    def pairs(self, depth: int) -> Iterator[Pair]:
+        seen: dict[str, int] = {}
+        while not isinstance(event := next(self.events), self.yaml.MappingEndEvent):
+            if not isinstance(event, self.yaml.ScalarEvent):
+                self.refuse(event, "a key must be a plain word, not a list, a mapping or an alias")
+            line = event.start_mark.line + 1
+            if event.value in seen:
+                self.refuse(event, f'the key "{event.value}" stands twice, first on line {seen[event.value]}')
+            if event.value == "<<" and not event.style:
+                self.refuse(event, "merge keys (<<) are not allowed")
+            seen[event.value] = line
+            yield Pair(event.value, self.node(next(self.events), depth + 1), self.file, line)
+
+    def refuse(self, event: Any, message: str) -> None:
+        raise SpecError(fault(self.file, event.start_mark.line + 1, message))
+
+
+def merge(first: Node, second: Node) -> Node:
+    """`second` laid over `first`: mappings key by key, everything else (lists too) replaced."""
+    if not (isinstance(first, Mapping) and isinstance(second, Mapping)):
+        return second
+    later = {pair.key: pair for pair in second.pairs}
+    kept = [merge_pair(pair, later.pop(pair.key, None)) for pair in first.pairs]
+    return Mapping((*kept, *later.values()), second.file, second.line)
+
+
+def merge_pair(first: Pair, second: Pair | None) -> Pair:
+    return Pair(second.key, merge(first.value, second.value), second.file, second.line) if second else first
+
+
+def find(node: Node, pointer: str) -> tuple[str, int]:
+    """File and line of what an RFC 6901 pointer names; of its nearest parent where it names nothing."""
+    place = (node.file, node.line)
+    for step in pointer_steps(pointer):
+        if isinstance(node, Mapping):
+            pair = next((p for p in node.pairs if p.key == step), None)
+            if pair is None:
+                break
+            node, place = pair.value, (pair.file, pair.line)
+        elif isinstance(node, Sequence) and step.isdigit() and int(step) < len(node.items):
+            node = node.items[int(step)]
+            place = (node.file, node.line)
+        else:
+            break
+    return place
+
+
+def pointer_steps(pointer: str) -> list[str]:
+    return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
+
+
+def pointer_to(*steps: object) -> str:
+    """The RFC 6901 pointer of `steps`."""
+    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps)
+
+
+# ------------------------------------------------------------------------------------------------- values by schema
+
+JSON_NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
+TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
+
+
+def plain_value(text: str) -> object:
+    """A plain scalar as JSON, where that loses nothing of the text: 7 and 0.5 are numbers, 1.10 and 007 are not."""
+    words: dict[str, object] = {"": None, "null": None, "true": True, "false": False}
+    if text in words:
+        return words[text]
+    if len(text) > 18 or not JSON_NUMBER.fullmatch(text):
+        return text
+    number: int | float = float(text) if set(text) & set(".eE") else int(text)
+    return number if repr(number) == text else text
+
+
+def typed(node: Node, schema: dict[str, Any]) -> Any:
+    """The node as a JSON value; where `schema` wants a string, a plain scalar stays the text that was written."""
+    return typed_by(node, [schema], schema)
+
+
+def typed_by(node: Node, schemas: list[dict[str, Any]], root: dict[str, Any]) -> Any:
+    branches = [branch for schema in schemas for branch in expand(schema, root, 0)]
+    if isinstance(node, Mapping):
+        return {p.key: typed_by(p.value, [s for b in branches for s in of_key(b, p.key)], root) for p in node.pairs}
+    if isinstance(node, Sequence):
+        below = [b["items"] for b in branches if isinstance(b.get("items"), dict)]
+        return [typed_by(item, below, root) for item in node.items]
+    return node.text if not node.plain else scalar_by(node.text, branches)
+
+
+def scalar_by(text: str, branches: list[dict[str, Any]]) -> object:
+    value = plain_value(text)
+    types = {t for b in branches for t in ([b["type"]] if isinstance(b.get("type"), str) else b.get("type", ()))}
+    fits = TYPES[type(value)] in types or (isinstance(value, int) and "number" in types)
+    return text if "string" in types and not fits else value
+
+
+def expand(schema: dict[str, Any], root: dict[str, Any], depth: int) -> Iterator[dict[str, Any]]:
+    """`schema` and every schema that it refers to for the same value."""
+    yield schema
+    if depth > 8:
+        return
+    below = [*schema.get("anyOf", ()), *schema.get("oneOf", ()), *schema.get("allOf", ())]
+    if reference := schema.get("$ref"):
+        target: Any = root
+        for step in pointer_steps(reference.removeprefix("#")):
+            target = target[step]
+        below.append(target)
+    for branch in below:
+        yield from expand(branch, root, depth + 1)
+
+
+def of_key(schema: dict[str, Any], key: str) -> list[dict[str, Any]]:
+    if key in schema.get("properties", {}):
+        return [schema["properties"][key]]
+    found = [s for pattern, s in schema.get("patternProperties", {}).items() if re.search(pattern, key)]
+    other = schema.get("additionalProperties")
+    return found or ([other] if isinstance(other, dict) else [])

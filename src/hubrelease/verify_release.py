@@ -1,0 +1,710 @@
+#!/usr/bin/env python3
+"""Is every file of this release the one that MODEL_PROVENANCE.json lists? Python 3.11, standard library only.
+
+    python3 runtime/verify_release.py .
+
+A copy of this file travels in each release as runtime/verify_release.py; `hubrelease verify` imports the same file, so
+there is one reader of a sealed provenance and one set of rules on paths, layouts and unlisted files (contract.md 2, 3).
+
+What "good" proves: each listed file is here with the listed size and SHA-256, and nothing is here that a loader could
+pick up unlisted. What it does not prove: who made the release (`hubrelease verify --key`), that the figures of its card
+are true, or that it runs. Exit codes: 0 good, 1 bad, 2 usage, 3 could not decide (partial download, unreadable file).
+
+The folder is hostile. Nothing in it is imported or run, no link is followed but the Hub cache's own, each file is opened
+once, without following links, and read no further than the listed size.
+"""
+
+import sys
+
+if __name__ == "__main__":  # before any other import: a json.py planted beside this file must not be run
+    sys.dont_write_bytecode = True
+    if not sys.flags.safe_path and sys.path:
+        sys.path[:] = [entry for entry in sys.path[1:] if entry not in ("", sys.path[0])]
+
+import errno
+import hashlib
+import json
+import os
+import re
+import stat
+import threading
+import time
+import unicodedata
+from collections import namedtuple
+
+PROVENANCE, SIGNATURE = "MODEL_PROVENANCE.json", "model.sig"
+STATEMENT_TYPE, PREDICATE_TYPE = "https://in-toto.io/Statement/v1", "https://slsa.dev/provenance/v1"
+MAX_PROVENANCE_BYTES = 64 * 2**20  # 100,000 files, the Hub's own recommendation, take about 25 MB
+MAX_DEPTH = 64  # folders in folders; the Hub's own trees stay under 10
+CHUNK_BYTES = 2**20  # swept 64 KiB to 2 MiB on two cores: all within 4 %
+MAX_TEXT_BYTES = 16 * 2**20  # larger files are not looked at for line ends
+
+CODES = {
+    "provenance-missing": "HR210",
+    "provenance-invalid": "HR211",
+    "unsafe-path": "HR212",
+    "duplicate-subject": "HR213",
+    "case-collision": "HR214",
+    "file-missing": "HR215",
+    "hash-mismatch": "HR216",
+    "hash-line-endings": "HR217",
+    "symlink": "HR218",
+    "special-file": "HR219",
+    "lfs-pointer": "HR220",
+    "partial-download": "HR221",
+    "undeclared-file": "HR222",
+    "leftover": "HR223",
+    "file-changed": "HR224",
+    "unreadable": "HR225",
+}
+
+Finding = namedtuple("Finding", "code kind severity file message mend pointer undecided")
+Subject = namedtuple("Subject", "name sha256 size role")
+Provenance = namedtuple("Provenance", "document subjects findings")  # document is None where it could not be read
+Entry = namedtuple("Entry", "kind size")  # kind: file, link or special; size in bytes, of files
+Result = namedtuple("Result", "provenance entries findings missing files_checked bytes_checked")
+
+
+def finding(kind, file, message, mend, severity="error", pointer=None, undecided=False):
+    return Finding(CODES[kind], kind, severity, file, message, mend, pointer, undecided)
+
+
+# ------------------------------------------------------------------------------------------------ names and digests
+
+
+def path_fault(name):
+    """Why `name` can't be a path inside a release, or None. Paths are relative, POSIX, and printable."""
+    if not name or len(name.encode("utf-8", "surrogatepass")) > 1024:
+        return "is empty or longer than 1,024 bytes"
+    if name.startswith("/") or re.match(r"[A-Za-z]:", name):
+        return "is absolute"
+    if "\\" in name:
+        return "holds a backslash"
+    if any(unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") for c in name):
+        return "holds a control character or is not UTF-8"
+    parts = name.split("/")
+    if ".." in parts:
+        return "leaves the folder with '..'"
+    if "" in parts or "." in parts:
+        return "has an empty or '.' segment"
+    return f"is deeper than {MAX_DEPTH} folders" if len(parts) > MAX_DEPTH else None
+
+
+def fold(name):
+    """The form under which macOS and Windows take two names for one."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+
+
+def in_payload(name):
+    """True for the files that a server reads (contract.md 3, payloadDigest)."""
+    outside = ("benchmarks/", ".eval_results/", "docs/", "examples/", "assets/")
+    root_texts = "/" not in name and name.startswith(("LICENSE", "NOTICE"))
+    return name != "README.md" and not root_texts and not name.startswith(outside)
+
+
+def digest_of(subjects):
+    """SHA-256 over `<sha256>  <sizeBytes>  <name>` lines in the order of the names' UTF-8 bytes, as 64 hex digits."""
+    rows = sorted(subjects, key=lambda s: s.name.encode())
+    return hashlib.sha256("".join(f"{s.sha256}  {s.size}  {s.name}\n" for s in rows).encode()).hexdigest()
+
+
+def release_digest(subjects):
+    return digest_of(subjects)
+
+
+def payload_digest(subjects):
+    return digest_of([s for s in subjects if in_payload(s.name)])
+
+
+def escape(text):
+    """`text` for a terminal or a CI log: one line, no control, bidi or invisible character, no leading `::` command."""
+    out = "".join(c if c.isprintable() else f"\\u{{{ord(c):x}}}" for c in printable(text))
+    return "\\u{3a}" + out[1:] if out.startswith("::") else out
+
+
+def printable(text):
+    """`text` as valid Unicode: bytes of a file name that are not UTF-8, and lone surrogates, as \\xff escapes."""
+    try:
+        return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass").decode("utf-8", "backslashreplace")
+
+
+# ------------------------------------------------------------------------------------------------- the provenance
+
+
+def strict_json(data):
+    """`data` (bytes) as JSON; ValueError with a sentence for what a strict reader refuses, duplicate keys included."""
+
+    def unique(pairs):
+        value = {}
+        for key, item in pairs:
+            if key in value:
+                raise ValueError(f"the key {short(key)} stands twice in one object")
+            value[key] = item
+        return value
+
+    def refuse(token):
+        raise ValueError(f"{token} is not JSON")
+
+    def finite(token):
+        value = float(token)
+        return value if abs(value) < float("inf") else refuse(token[:40])
+
+    try:
+        return json.loads(data.decode("utf-8"), object_pairs_hook=unique, parse_constant=refuse, parse_float=finite)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def parse_provenance(data):
+    """Provenance of the bytes of MODEL_PROVENANCE.json; every fault is a finding, none an exception.
+
+    Only what contract.md section 2 requires of readers is required; unknown keys are ignored.
+    """
+    mend = "fetch it again, or build the release again"
+    try:
+        document = strict_json(data)
+    except ValueError as error:
+        return Provenance(None, [], [finding("provenance-invalid", PROVENANCE, f"is not JSON: {error}", mend)])
+    faults = list(header_faults(document))
+    rows = document.get("subject") if isinstance(document, dict) else None
+    subjects, faults = read_subjects(rows, faults) if isinstance(rows, list) else ([], faults)
+    return Provenance(document if isinstance(document, dict) else None, subjects, faults)
+
+
+def header_faults(document):
+    def fault(pointer, message):
+        mend = "build the release again with `hubrelease build` or `hubrelease seal`"
+        return finding("provenance-invalid", PROVENANCE, message, mend, pointer=pointer)
+
+    if not isinstance(document, dict):
+        yield fault("", "is not a JSON object")
+        return
+    for key, want in (("_type", STATEMENT_TYPE), ("predicateType", PREDICATE_TYPE)):
+        if document.get(key) != want:
+            yield fault(f"/{key}", f"is {short(document.get(key))}, not {want}")
+    if not isinstance(document.get("subject"), list) or not document["subject"]:
+        yield fault("/subject", "is not a list of files")
+    value = document
+    for step in ("predicate", "buildDefinition", "externalParameters", "spec", "name"):
+        value = value.get(step) if isinstance(value, dict) else None
+    if not isinstance(value, str) or not value:
+        yield fault("/predicate/buildDefinition/externalParameters/spec/name", "the release names no repository")
+
+
+def read_subjects(rows, faults):
+    subjects, seen = [], set()
+    for index, row in enumerate(rows):
+        subject, problems = read_subject(row, f"/subject/{index}")
+        if subject and subject.name in seen:
+            mend = "build the release again"
+            problems = [finding("duplicate-subject", subject.name, "is listed twice", mend, pointer=f"/subject/{index}")]
+            subject = None
+        if subject:
+            seen.add(subject.name)
+            subjects.append(subject)
+        faults += problems
+    return subjects, faults
+
+
+def read_subject(row, pointer):
+    row = row if isinstance(row, dict) else {}
+    name, digest, notes = (row.get(key) for key in ("name", "digest", "annotations"))
+    sha256 = digest.get("sha256") if isinstance(digest, dict) else None
+    size = notes.get("sizeBytes") if isinstance(notes, dict) else None
+    role = notes.get("role") if isinstance(notes, dict) else None
+    mend = "build the release again"
+
+    def bad(where, message):
+        return None, [finding("provenance-invalid", PROVENANCE, message, mend, pointer=pointer + where)]
+
+    if not isinstance(name, str):
+        return bad("/name", f"is {short(name)}, not a file name")
+    fault = path_fault(name)
+    if fault or name in (PROVENANCE, SIGNATURE):
+        message = f"the listed name {short(name)} {fault or 'is the listing or the signature itself'}"
+        return None, [finding("unsafe-path", PROVENANCE, message, mend, pointer=f"{pointer}/name")]
+    if not isinstance(sha256, str) or not re.fullmatch(r"[0-9a-f]{64}", sha256):
+        return bad("/digest/sha256", f"is {short(sha256)}, not 64 lower-case hex digits")
+    if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size < 2**63:
+        return bad("/annotations/sizeBytes", f"is {short(size)}, not a size in bytes")
+    return Subject(name, sha256, size, role if isinstance(role, str) else "other"), []
+
+
+def short(value):
+    try:
+        text = json.dumps(value)
+    except (TypeError, ValueError):
+        text = type(value).__name__
+    return text if len(text) < 80 else text[:76] + "..."
+
+
+# ------------------------------------------------------------------------------------------------------ the folder
+
+NOFOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+NONBLOCK = getattr(os, "O_NONBLOCK", 0)  # opening a FIFO must not wait for a writer
+HAS_DIR_FD = os.open in os.supports_dir_fd and os.scandir in os.supports_fd
+
+
+class Folder:
+    """A folder of files, read without following links. `root` is the path as given, resolved once."""
+
+    def __init__(self, root):
+        self.root = os.path.realpath(root)
+        self.cache = hub_cache_of(self.root)
+
+    def scan(self):
+        """({path: Entry}, [Finding]): every file below the root but .git, links and special files as such."""
+        entries, findings, todo = {}, [], [""]
+        while todo:
+            folder = todo.pop()
+            try:
+                for name, entry in self.list_folder(folder):
+                    path = f"{folder}/{name}" if folder else name
+                    if entry.kind == "folder":
+                        if path != ".git":
+                            todo.append(path)
+                    elif path != ".git":
+                        entries[path] = entry
+            except OSError as error:
+                findings.append(unreadable(folder or ".", error))
+            if folder.count("/") >= MAX_DEPTH:
+                todo = [path for path in todo if not path.startswith(folder + "/")]
+                message = f"is deeper than {MAX_DEPTH} folders; what lies below was not read"
+                findings.append(finding("unsafe-path", folder, message, "remove the folder"))
+        return entries, findings
+
+    def list_folder(self, folder):
+        if not HAS_DIR_FD:
+            with os.scandir(os.path.join(self.root, *folder.split("/"))) as found:
+                return [(item.name, self.entry_of(item)) for item in found]
+        fd = self.open_path(folder.split("/") if folder else [], os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
+        try:
+            with os.scandir(fd) as found:
+                return [(item.name, self.entry_of(item)) for item in found]
+        finally:
+            os.close(fd)
+
+    @staticmethod
+    def entry_of(item):
+        if item.is_symlink():
+            return Entry("link", 0)
+        if item.is_dir(follow_symlinks=False):
+            return Entry("folder", 0)
+        info = item.stat(follow_symlinks=False)
+        return Entry("file", info.st_size) if stat.S_ISREG(info.st_mode) else Entry("special", 0)
+
+    def open_path(self, parts, flags, base=None):
+        """File descriptor of root/parts, no component of which is a link. OSError as os.open raises it."""
+        base = base or self.root
+        if not HAS_DIR_FD:
+            path = os.path.join(base, *parts)
+            if os.path.realpath(path) != path:
+                raise OSError(errno.ELOOP, "is a link")
+            return os.open(path, flags | NOFOLLOW)
+        fd = os.open(base, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
+        try:
+            for number, part in enumerate(parts):
+                last = number == len(parts) - 1
+                step = os.open(part, (flags if last else os.O_RDONLY | os.O_DIRECTORY) | NOFOLLOW | NONBLOCK, dir_fd=fd)
+                os.close(fd)
+                fd = step
+            return fd
+        except BaseException:
+            os.close(fd)
+            raise
+
+    def open_file(self, path):
+        """File descriptor and os.stat_result of a regular file of the release; OSError otherwise.
+
+        In a Hub cache snapshot the cache's own links are followed: see hub_blob.
+        """
+        base, parts = self.root, path.split("/")
+        if self.cache:
+            base, parts = self.hub_blob(path) or (base, parts)
+        fd = self.open_path(parts, os.O_RDONLY, base)
+        info = os.fstat(fd)
+        if not stat.S_ISREG(info.st_mode):
+            os.close(fd)
+            raise OSError(errno.EINVAL, "not a regular file")
+        return fd, info
+
+    def hub_blob(self, path):
+        """(cache folder, parts below it) where `path` is one of the Hub cache's own links, else None.
+
+        Each hop, two at most (with Xet the client links twice), ends in models--*/blobs/<name> or
+        blobs/<2 hex>/<64 hex> of the same cache; anything else is no blob.
+        """
+        where = os.path.join(self.root, *path.split("/"))
+        below = None
+        for _ in range(2):
+            try:
+                target = os.readlink(where)
+            except OSError:
+                break
+            where = os.path.normpath(os.path.join(os.path.dirname(where), target))
+            below = os.path.relpath(where, self.cache).replace(os.sep, "/")
+            if not re.fullmatch(r"models--[^/]+/blobs/[^/]+|blobs/[0-9a-f]{2}/[0-9a-f]{64}", below):
+                return None
+        return (self.cache, below.split("/")) if below else None
+
+    def read(self, path, limit):
+        """The bytes of a file of the release, at most `limit` of them; OSError if it can't be opened."""
+        fd, _ = self.open_file(path)
+        with os.fdopen(fd, "rb") as stream:
+            return stream.read(limit)
+
+
+def hub_cache_of(root):
+    """The Hub cache that `root` is a snapshot of (<cache>/models--*/snapshots/<40 hex>), or None."""
+    parts = root.replace(os.sep, "/").split("/")
+    if len(parts) < 4 or parts[-2] != "snapshots" or not parts[-3].startswith("models--"):
+        return None
+    return os.sep.join(root.split(os.sep)[:-3]) if re.fullmatch(r"[0-9a-f]{40}", parts[-1]) else None
+
+
+def unreadable(path, error):
+    message = f"could not be read: {error.strerror or error}"
+    return finding("unreadable", path, message, "give yourself read access, then run again", undecided=True)
+
+
+# ------------------------------------------------------------------------------------------------- hashing the files
+
+
+def hash_fd(fd, size, count=lambda n: None):
+    """SHA-256 (64 hex digits) of the first `size` bytes of `fd` and the number of bytes really there, up to size + 1."""
+    digest, buffer, total = hashlib.sha256(), bytearray(CHUNK_BYTES), 0
+    view = memoryview(buffer)
+    with os.fdopen(fd, "rb", buffering=0) as stream:
+        while total <= size:
+            got = stream.readinto(view[: min(CHUNK_BYTES, size + 1 - total)])
+            if not got:
+                break
+            digest.update(view[:got])
+            total += got
+            count(got)
+    return digest.hexdigest(), total
+
+
+def in_threads(work, items, threads=None):
+    """[work(item)] in order of items, on a thread a core: hashlib and read() release the interpreter lock."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    results, errors, queue, lock = [None] * len(items), [], iter(range(len(items))), threading.Lock()
+
+    def run():
+        while True:
+            with lock:
+                index = next(queue, None)
+            if index is None or errors:
+                return
+            try:
+                results[index] = work(items[index])
+            except BaseException as error:  # a bug or Ctrl-C: raised again below, in the caller's thread
+                errors.append(error)
+
+    pool = [threading.Thread(target=run, daemon=True) for _ in range(min(threads or cores, len(items)))]
+    for thread in pool:
+        thread.start()
+    for thread in pool:
+        while thread.is_alive():
+            thread.join(0.1)
+    if errors:
+        raise errors[0]
+    return results
+
+
+def check_subject(folder, subject, sizes_only=False, count=lambda n: None):
+    """Findings on one listed file, which is opened once: links, size, SHA-256."""
+    try:
+        fd, info = folder.open_file(subject.name)
+    except OSError as error:
+        return [open_fault(subject.name, error)]
+    if info.st_size != subject.size or sizes_only:
+        os.close(fd)
+        return size_findings(folder, subject, info.st_size)
+    sha256, total = hash_fd(os.dup(fd), info.st_size, count)
+    after = os.fstat(fd)
+    os.close(fd)
+    if total != info.st_size or (after.st_size, after.st_mtime_ns) != (info.st_size, info.st_mtime_ns):
+        return [finding("file-changed", subject.name, "changed while it was read", "run again when nothing writes", undecided=True)]
+    if sha256 != subject.sha256:
+        message = f"has SHA-256 {sha256}, {PROVENANCE} lists {subject.sha256}"
+        return explain_mismatch(folder, subject, message)
+    return pointer_itself(folder, subject) if info.st_size < 1024 else []
+
+
+def open_fault(name, error):
+    if error.errno in (errno.ELOOP, errno.ENOTDIR):
+        return finding("symlink", name, "is a link, or lies behind one", "put the file itself in its place")
+    if error.errno in (errno.EINVAL, errno.ENXIO, errno.EISDIR):
+        return finding("special-file", name, "is not a regular file", "put the file itself in its place")
+    return unreadable(name, error)
+
+
+def size_findings(folder, subject, size):
+    if size == subject.size:
+        return []
+    return explain_mismatch(folder, subject, f"has {size} bytes, {PROVENANCE} lists {subject.size}")
+
+
+def explain_mismatch(folder, subject, message):
+    """The one finding that says most about a file that is not the listed one."""
+    try:
+        data = folder.read(subject.name, MAX_TEXT_BYTES + 1)
+    except OSError as error:
+        return [unreadable(subject.name, error)]
+    pointer = lfs_pointer(data)
+    if pointer == (subject.sha256, subject.size):
+        message = f"is a git-lfs pointer, {subject.size} bytes promised; the file itself was not fetched"
+        return [finding("lfs-pointer", subject.name, message, "run git lfs pull", undecided=True)]
+    if len(data) <= MAX_TEXT_BYTES and b"\0" not in data:
+        unix = data.replace(b"\r\n", b"\n")
+        if subject.sha256 in (hashlib.sha256(text).hexdigest() for text in (unix, unix.replace(b"\n", b"\r\n"))):
+            mend = "check it out without line-end conversion (git config core.autocrlf false)"
+            return [finding("hash-line-endings", subject.name, f"{message}: only line ends differ", mend)]
+    return [finding("hash-mismatch", subject.name, message, "fetch the file again, or build or seal the release again")]
+
+
+def pointer_itself(folder, subject):
+    try:
+        pointer = lfs_pointer(folder.read(subject.name, 1024))
+    except OSError as error:
+        return [unreadable(subject.name, error)]
+    if not pointer:
+        return []
+    message = f"is a git-lfs pointer, {pointer[1]} bytes promised, and {PROVENANCE} lists the pointer itself"
+    return [finding("lfs-pointer", subject.name, message, "run git lfs pull before building the release")]
+
+
+def lfs_pointer(data):
+    """(sha256, size) of a git-lfs pointer file's bytes, or None."""
+    form = rb"version https://git-lfs\.github\.com/spec/v1\n(?:[a-z.0-9-]+ .*\n)*?oid sha256:([0-9a-f]{64})\nsize (\d{1,18})\n?"
+    match = re.match(form, data[:1024])
+    return (match[1].decode(), int(match[2])) if match else None
+
+
+# ------------------------------------------------------------------------------------------- files that are not listed
+
+CODE = re.compile(r"\.(py[cdiowx]?|ipynb|so(\.\d+)*|dll|dylib|exe|sh|bash|zsh|fish|ps1|bat|cmd|com|m?js|cjs|pl|rb|php|lua|jar|class|wasm|cu|pth|whl|egg)$", re.I)
+CODE_NAMES = re.compile(r"(^|/)(Dockerfile.*|.*\.Dockerfile|Makefile|requirements.*\.(txt|lock)|.*\.pt2?|.*\.pkl|.*\.pickle|.*\.joblib|.*\.ckpt|.*\.dill|.*\.npy|.*\.keras)$", re.I)
+LOADED = re.compile(
+    r"(^|/)(.*config.*\.json|.*\.index\.json|tokenizer.*|vocab.*|merges\.txt|added_tokens\.json|special_tokens_map\.json|modules\.json"
+    r"|chat_template.*|additional_chat_templates/.*|.*\.jinja2?|.*\.j2|.*\.(safetensors|gguf|bin|model|spm|tiktoken|onnx|onnx_data|h5|msgpack|mlmodel|tflite|pb|params))$",
+    re.I,
+)
+LITTER = re.compile(r"(^|/)(\.DS_Store|Thumbs\.db|desktop\.ini|\._.*|.*~|.*\.sw[op]|.*\.(incomplete|part|tmp|crdownload|orig|rej))$", re.I)
+LOCAL_DIR = re.compile(r"\.cache/huggingface/(\.gitignore|CACHEDIR\.TAG|download/.*\.(metadata|lock)|trees/.*\.json)")
+PICKLE = re.compile(rb"\x80[\x02-\x05]|PK\x03\x04.{0,400}?data\.pkl|#!|\x7fELF|MZ|\xcf\xfa\xed\xfe|\x89HDF\r\n\x1a\n|\x93NUMPY", re.S)
+
+
+def unlisted_findings(folder, entries, subjects):
+    """A finding for each file that the provenance does not list: an error where a loader could pick it up."""
+    listed = {s.name for s in subjects} | {PROVENANCE, SIGNATURE, ".gitattributes"}
+    reach = None
+    for path, entry in sorted(entries.items()):
+        if path in listed or entry.kind != "file" or LOCAL_DIR.fullmatch(path):
+            continue
+        why = loader_reason(folder, path)
+        if why is None and not LITTER.search(path):
+            reach = config_text(folder, entries, listed) if reach is None else reach
+            why = "a config of the release names it" if os.path.basename(path).encode("utf-8", "surrogateescape") in reach else None
+        yield unlisted_finding(path, why)
+
+
+def unlisted_finding(path, why):
+    if why:
+        message = f"is not listed in {PROVENANCE}, and {why}"
+        return finding("undeclared-file", path, message, "remove it, or build the release again with it")
+    if LITTER.search(path):
+        return finding("leftover", path, "is left over from a download or an editor", "remove it", severity="warning")
+    return finding("undeclared-file", path, f"is not listed in {PROVENANCE}", "remove it, or seal the release again", severity="warning")
+
+
+def loader_reason(folder, path):
+    if CODE.search(path) or CODE_NAMES.search(path):
+        return "it can be run"
+    if LOADED.search(path):
+        return "loaders read files of that name"
+    try:
+        head = folder.read(path, 4096)
+    except OSError as error:
+        return f"it could not be read ({error.strerror})"
+    return "its bytes are those of a program or a pickle" if PICKLE.match(head) else None
+
+
+def config_text(folder, entries, listed):
+    """The bytes of the release's own JSON and YAML files up to 1 MiB each, to search for names in."""
+    texts = []
+    for path, entry in entries.items():
+        if path in listed and path.endswith((".json", ".yaml", ".yml")) and path != PROVENANCE and entry.size <= 2**20:
+            try:
+                texts.append(folder.read(path, 2**20))
+            except OSError:
+                continue  # reported where the file itself is checked
+    return b"\n".join(texts)
+
+
+# ------------------------------------------------------------------------------------------------------ the verdict
+
+
+def check_folder(root, sizes_only=False, count=lambda n: None, threads=None):
+    """Result of holding the folder `root` against its MODEL_PROVENANCE.json.
+
+    `count(n)` is called, from several threads, for each n bytes hashed. Absent files are in `missing`, not yet in
+    `findings`: see absences. Raises OSError only where `root` itself can't be opened.
+    """
+    os.close(os.open(root, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)))
+    folder = Folder(root)
+    entries, findings = folder.scan()
+    provenance = load_provenance(folder, entries)
+    findings += provenance.findings
+    findings += entry_findings(folder, entries, {s.name for s in provenance.subjects})
+    findings += collisions(set(entries) | {s.name for s in provenance.subjects})
+    present = [s for s in provenance.subjects if s.name in entries and not_a_link(folder, entries, s.name)]
+    missing = [s for s in provenance.subjects if s.name not in entries]
+    largest_first = sorted(present, key=lambda s: -s.size)
+    for found in in_threads(lambda s: check_subject(folder, s, sizes_only, count), largest_first, threads):
+        findings += found
+    if provenance.document is not None:
+        findings += unlisted_findings(folder, entries, provenance.subjects)
+    findings.sort(key=lambda f: (f.file.encode("utf-8", "surrogateescape"), f.code, f.pointer or ""))
+    return Result(provenance, entries, findings, missing, len(present), sum(s.size for s in present))
+
+
+def load_provenance(folder, entries):
+    if PROVENANCE not in entries:
+        message = "is not here: nothing says what the files should be"
+        mend = "fetch it again, or make the folder a release with `hubrelease seal`"
+        return Provenance(None, [], [finding("provenance-missing", PROVENANCE, message, mend)])
+    try:
+        data = folder.read(PROVENANCE, MAX_PROVENANCE_BYTES + 1)
+    except OSError as error:
+        return Provenance(None, [], [open_fault(PROVENANCE, error)])
+    if len(data) > MAX_PROVENANCE_BYTES:
+        message = f"is larger than {MAX_PROVENANCE_BYTES} bytes and was not read"
+        return Provenance(None, [], [finding("provenance-invalid", PROVENANCE, message, "split the release")])
+    return parse_provenance(data)
+
+
+def not_a_link(folder, entries, path):
+    return entries[path].kind == "file" or (entries[path].kind == "link" and folder.cache and folder.hub_blob(path))
+
+
+def entry_findings(folder, entries, listed):
+    """Findings on what a folder of plain files does not hold: links, FIFOs, sockets, devices, names that can't travel."""
+    for path, entry in entries.items():
+        if entry.kind == "special":
+            yield finding("special-file", path, "is a FIFO, a socket or a device", "remove it")
+        elif entry.kind == "link" and not not_a_link(folder, entries, path):
+            yield finding("symlink", path, "is a link; its target is not part of the release", "put the file itself in its place")
+        elif path not in listed and (fault := path_fault(path)):
+            yield finding("unsafe-path", path, f"the file's name {fault}", "rename or remove it")
+
+
+def collisions(names):
+    """Names that fall together on a file system that ignores case or Unicode form, folders' names included."""
+    groups = {}
+    for name in names:
+        parts = name.split("/")
+        for depth in range(1, len(parts) + 1):
+            groups.setdefault(fold("/".join(parts[:depth])), set()).add("/".join(parts[:depth]))
+    for group in groups.values():
+        for name in sorted(group) if len(group) > 1 else ():
+            others = ", ".join(sorted(group - {name}))
+            yield finding("case-collision", name, f"falls together with {others} on macOS and Windows", "rename one of them")
+
+
+def absences(result, other_errors):
+    """Findings on the absent files: one `partial-download` if nothing else is wrong, else each `file-missing`."""
+    if not result.missing:
+        return []
+    whole = result.provenance.subjects
+    here = len(whole) - len(result.missing)
+    here_bytes = sum(s.size for s in whole) - sum(s.size for s in result.missing)
+    counts = f"partial: {here} of {len(whole)} files, {gb(here_bytes)} of {gb(sum(s.size for s in whole))} here"
+    mend = "fetch the rest (run the download again)"
+    if not other_errors:
+        names = ", ".join(s.name for s in result.missing[:5]) + (", ..." if len(result.missing) > 5 else "")
+        return [finding("partial-download", result.missing[0].name, f"{counts}; absent: {names}", mend, undecided=True)]
+    return [finding("file-missing", s.name, f"is listed but absent ({counts})", mend) for s in result.missing]
+
+
+def gb(size):
+    return f"{size / 1e9:.1f} GB" if size >= 1e8 else f"{size / 1e6:.1f} MB" if size >= 1e5 else f"{size} bytes"
+
+
+def exit_code(findings):
+    """1 where an error was found, 3 where only undecided things were, else 0 (contract.md 1)."""
+    errors = [f for f in findings if f.severity == "error"]
+    return 1 if any(not f.undecided for f in errors) else 3 if errors else 0
+
+
+PROVED = "Proved: every listed file is here, byte for byte, and nothing that a loader could pick up is unlisted."
+SIZES = "Proved: every listed file is here in its listed size. The bytes were NOT hashed (--sizes-only)."
+NOT_PROVED = "Not proved: who made this release (hubrelease verify --key), the card's figures, that it runs."
+
+
+def main(arguments=None):
+    import argparse
+
+    parser = argparse.ArgumentParser(
+        prog="verify_release.py", description="Check a release folder against its MODEL_PROVENANCE.json.",
+        epilog="example: python3 runtime/verify_release.py .   exit codes: 0 good, 1 bad, 2 usage, 3 could not decide",
+    )  # fmt: skip
+    parser.add_argument("folder", nargs="?", default=".", help="the release (default: the current folder)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print findings only")
+    parser.add_argument("--sizes-only", action="store_true", help="compare names and sizes, hash nothing")
+    options = parser.parse_args(arguments)
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")  # a terminal that is not UTF-8 must not end in a traceback
+    started = time.monotonic()
+    try:
+        result = check_folder(options.folder, options.sizes_only)
+    except OSError as error:
+        print(f"{escape(options.folder)}: could not be opened: {error.strerror}", file=sys.stderr)
+        return 3
+    found = result.findings
+    found = found + absences(result, any(f.severity == "error" for f in found))
+    code = exit_code(found)
+    if options.json:
+        print(json.dumps(as_json(result, found, code), indent=2, sort_keys=True))
+    else:
+        print_text(result, found, code, options, time.monotonic() - started)
+    return code
+
+
+def as_json(result, found, code):
+    subjects, document = result.provenance.subjects, result.provenance.document
+    name = document["predicate"]["buildDefinition"]["externalParameters"]["spec"]["name"] if document and not result.provenance.findings else None
+    return {
+        "schemaVersion": 1, "command": "verify_release", "verdict": {0: "good", 1: "bad"}.get(code, "undecided"), "exitCode": code,
+        "release": {"name": name, "releaseDigest": release_digest(subjects), "payloadDigest": payload_digest(subjects)},
+        "findings": [{"code": f.code, "kind": f.kind, "severity": f.severity, "file": printable(f.file), "pointer": f.pointer, "line": None,
+                      "tensor": None, "message": printable(f.message), "mend": f.mend} for f in found],
+        "checked": {"files": result.files_checked, "bytes": result.bytes_checked},
+    }  # fmt: skip
+
+
+def print_text(result, found, code, options, seconds):
+    for f in found:
+        place = escape(f.file) + (f" {f.pointer}" if f.pointer else "")
+        print(f"{place}: {f.code} {f.kind} ({f.severity}): {escape(f.message)}\n  mend: {f.mend}")
+    if options.quiet:
+        return
+    rate = f" in {seconds:.1f} s" if seconds >= 1 else ""
+    print(f"{ {0: 'good', 1: 'BAD'}.get(code, 'UNDECIDED') }: {result.files_checked} files, {gb(result.bytes_checked)} checked{rate}")
+    if code == 0:
+        print(f"release digest {release_digest(result.provenance.subjects)}")
+        print(f"{SIZES if options.sizes_only else PROVED}\n{NOT_PROVED}")
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        sys.exit(1)
