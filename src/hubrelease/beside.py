@@ -38,4 +38,6 @@ def read(spec: Spec, path: str, pointer: str) -> bytes:
     try:
         return found.read_bytes()
     except OSError as error:
-        raise OutsideError(problem("local-file-missing", spec.where(pointer), f'"{path}": {error.strerror}', "give yourself read access")) from None
+        raise OutsideError(
+            problem("local-file-missing", spec.where(pointer), f'"{path}": {error.strerror}', "give yourself read access")
+        ) from None

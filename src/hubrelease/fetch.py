@@ -43,12 +43,21 @@ class SourceFile:
         try:
             stream = kinds()[self.source.kind].open(self.source, self.digest.path, self.outside)
         except OSError as error:
-            raise OutsideError(problem("source-unreachable", self.place, f"could not be read: {error.strerror or error}", "run again")) from None
+            raise OutsideError(
+                problem("source-unreachable", self.place, f"could not be read: {error.strerror or error}", "run again")
+            ) from None
         try:
             with stream:
                 yield stream
         except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-            raise OutsideError(problem("source-changed", self.place, f"the archive is damaged: {error}", "remove the cached copy and run again")) from None
+            raise OutsideError(
+                problem(
+                    "source-changed",
+                    self.place,
+                    f"the archive is damaged: {error}",
+                    "remove the cached copy and run again",
+                )
+            ) from None
 
     def on_disk(self) -> Path | None:
         """The file's path if it lies on this disk as it is: for reflinks and hard links."""
@@ -66,7 +75,14 @@ class SourceFile:
         """The error for bytes that are not the lock's."""
         message = f"has SHA-256 {found_sha256} and {found_size} bytes or more, the lock says {self.digest.sha256} and {self.digest.size}"
         if self.source.kind == "folder":
-            return CheckFailed(problem("source-changed", self.place, message, f"restore it, or run `hubrelease pin --update {self.source.name}`"))
+            return CheckFailed(
+                problem(
+                    "source-changed",
+                    self.place,
+                    message,
+                    f"restore it, or run `hubrelease pin --update {self.source.name}`",
+                )
+            )
         path = self.on_disk()
         again = f"remove {path} and run again" if path else "remove the cached copy and run again"
         return OutsideError(problem("source-changed", self.place, message, f"the download is damaged: {again}"))
@@ -89,7 +105,14 @@ class Sources:
         locked = self.locked(name)
         digest = locked.file(path)
         if digest is None:
-            raise CheckFailed(problem("source-unreachable", f"{name}:{path}", "is not among the files of this source", "correct the path, or widen files"))
+            raise CheckFailed(
+                problem(
+                    "source-unreachable",
+                    f"{name}:{path}",
+                    "is not among the files of this source",
+                    "correct the path, or widen files",
+                )
+            )
         return SourceFile(locked, digest, self.outside)
 
     def locked(self, name: str) -> LockedSource:

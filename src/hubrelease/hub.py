@@ -79,7 +79,12 @@ class HuggingFaceHub:
 
         with translated(repo, commit, path):
             found = hf_hub_download(
-                repo, path, revision=commit, library_name="hubrelease", tqdm_class=quiet_bar(), local_files_only=self.offline
+                repo,
+                path,
+                revision=commit,
+                library_name="hubrelease",
+                tqdm_class=quiet_bar(),
+                local_files_only=self.offline,
             )
         return Path(os.path.realpath(found))
 
@@ -143,7 +148,8 @@ def translated(repo: str, revision: str, path: str | None = None) -> Iterator[No
         raise offline(place) from None
     except errors.LocalEntryNotFoundError as error:
         cause = error.__cause__
-        raise (unreachable(place, cause) if isinstance(cause, httpx2.HTTPError) else offline_or_unreachable(place, error)) from None
+        lost = isinstance(cause, (httpx2.HTTPError, errors.HfHubHTTPError))
+        raise (unreachable(place, cause) if cause and lost else offline(place)) from None
     except errors.GatedRepoError:
         raise failed(place, "is gated, and your token has no access", "ask for access on its page, then `hf auth login`") from None
     except errors.RepositoryNotFoundError:

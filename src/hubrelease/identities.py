@@ -106,7 +106,12 @@ def boot_id() -> str:
 
 
 def to_json(known: Known, folder: Path) -> dict[str, Any]:
-    return {"key": known.key, "sha256": known.sha256, "path": os.path.relpath(known.path, folder), "identity": list(known.identity)}
+    return {
+        "key": known.key,
+        "sha256": known.sha256,
+        "path": os.path.relpath(known.path, folder),
+        "identity": list(known.identity),
+    }
 
 
 def from_json(value: dict[str, Any], folder: Path) -> Known:

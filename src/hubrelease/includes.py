@@ -61,4 +61,6 @@ def read(file: Path, name: str) -> bytes:
     try:
         return file.read_bytes()
     except OSError as error:
-        raise OutsideError(problem("local-file-missing", Where(name), f"could not be read: {error.strerror}", "give yourself read access")) from None
+        raise OutsideError(
+            problem("local-file-missing", Where(name), f"could not be read: {error.strerror}", "give yourself read access")
+        ) from None

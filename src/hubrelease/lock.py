@@ -97,14 +97,24 @@ def stale(spec: Spec, lock: Lock) -> Iterator[Problem]:
         if locked is None:
             yield problem("lock-stale", where, f'{FILE_NAME} has no source "{source.name}"', "run `hubrelease pin`")
         elif locked.request != request_of(source):
-            yield problem("lock-stale", where, f'"{source.name}" is asked for otherwise than {FILE_NAME} resolved it', "run `hubrelease pin`")
+            yield problem(
+                "lock-stale",
+                where,
+                f'"{source.name}" is asked for otherwise than {FILE_NAME} resolved it',
+                "run `hubrelease pin`",
+            )
     for locked in lock.sources:
         if spec.source(locked.name) is None:
             where = Where(FILE_NAME, None, f"/sources/{locked.name}")
             yield problem("lock-stale", where, f'"{locked.name}" is no longer a source of release.yaml', "run `hubrelease pin`")
     asked, held = packages_request(spec), lock.packages.request if lock.packages else None
     if asked != held:
-        yield problem("lock-stale", spec.where("/runtime/packages"), f"the runtime's packages are not those of {FILE_NAME}", "run `hubrelease pin`")
+        yield problem(
+            "lock-stale",
+            spec.where("/runtime/packages"),
+            f"the runtime's packages are not those of {FILE_NAME}",
+            "run `hubrelease pin`",
+        )
 
 
 # ---------------------------------------------------------------------------------------------------- reading, writing
@@ -121,7 +131,9 @@ def read(spec: Spec) -> Lock | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise OutsideError(problem("lock-invalid", FILE_NAME, f"could not be read: {error.strerror}", "give yourself read access")) from None
+        raise OutsideError(
+            problem("lock-invalid", FILE_NAME, f"could not be read: {error.strerror}", "give yourself read access")
+        ) from None
     return loads(data)
 
 
@@ -140,7 +152,12 @@ def loads(data: bytes) -> Lock:
 
 
 def invalid(pointer: str, message: str) -> Problem:
-    return problem("lock-invalid", Where(FILE_NAME, None, pointer), message, "restore it from version control, or remove it and run `hubrelease pin`")
+    return problem(
+        "lock-invalid",
+        Where(FILE_NAME, None, pointer),
+        message,
+        "restore it from version control, or remove it and run `hubrelease pin`",
+    )
 
 
 def content_faults(lock: Lock) -> Iterator[Problem]:

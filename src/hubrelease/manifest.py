@@ -10,8 +10,27 @@ from dataclasses import dataclass
 
 from hubrelease import verify_release
 
-WEIGHT_SUFFIXES = (".safetensors", ".safetensors.index.json", ".gguf", ".bin", ".pt", ".pth", ".onnx", ".h5", ".msgpack")
-TOKENIZER_NAMES = ("tokenizer", "chat_template", "vocab", "merges", "special_tokens", "added_tokens", "spiece", "sentencepiece")
+WEIGHT_SUFFIXES = (
+    ".safetensors",
+    ".safetensors.index.json",
+    ".gguf",
+    ".bin",
+    ".pt",
+    ".pth",
+    ".onnx",
+    ".h5",
+    ".msgpack",
+)
+TOKENIZER_NAMES = (
+    "tokenizer",
+    "chat_template",
+    "vocab",
+    "merges",
+    "special_tokens",
+    "added_tokens",
+    "spiece",
+    "sentencepiece",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +50,11 @@ def role_of(path: str) -> str:
         return "card"
     if base.upper().startswith(("LICENSE", "NOTICE", "LICENCE", "COPYING")):
         return "licence"
-    if path.startswith(("benchmarks/", ".eval_results/")) or base in ("validation.json", "conversion_validation.json", "runtime_validation.json"):
+    if path.startswith(("benchmarks/", ".eval_results/")) or base in (
+        "validation.json",
+        "conversion_validation.json",
+        "runtime_validation.json",
+    ):
         return "receipt"
     if path.startswith(("examples/", "docs/", "assets/")):
         return "example"

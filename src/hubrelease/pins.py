@@ -40,7 +40,9 @@ def pin(spec: Spec, lock: Lock | None, outside: Outside, update: Sequence[str] =
     """
     known = [s.name for s in spec.sources] + ([PACKAGES] if locks.packages_request(spec) else [])
     if unknown := [name for name in update if name not in known]:
-        raise SpecError([problem("source-unknown", Where("--update"), f'there is no source "{name}"', f"known: {', '.join(known)}") for name in unknown])
+        raise SpecError(
+            [problem("source-unknown", Where("--update"), f'there is no source "{name}"', f"known: {', '.join(known)}") for name in unknown]
+        )
     sources = tuple(pin_source(source, lock, outside, update) for source in spec.sources)
     return Lock(sources, pin_packages(spec, lock, outside, PACKAGES in update))
 
@@ -53,7 +55,14 @@ def pin_source(source: Source, lock: Lock | None, outside: Outside, update: Sequ
     found = kinds()[source.kind].resolve(source, outside)
     if source.kind != "image" and not found.files:
         message = f'"{source.name}" has no file that fits {", ".join(source.wanted)}' + (f" under {source.path}" if source.path else "")
-        raise OutsideError(problem("source-unreachable", Where("release.yaml", None, f"/sources/{source.name}"), message, "correct path or files"))
+        raise OutsideError(
+            problem(
+                "source-unreachable",
+                Where("release.yaml", None, f"/sources/{source.name}"),
+                message,
+                "correct path or files",
+            )
+        )
     return found
 
 
@@ -97,7 +106,14 @@ def pin_packages(spec: Spec, lock: Lock | None, outside: Outside, update: bool) 
         return lock.packages
     where = spec.where("/runtime/packages")
     if outside.offline:
-        raise OutsideError(problem("offline", where, "the packages can't be resolved with the network switched off", "run once without --offline"))
+        raise OutsideError(
+            problem(
+                "offline",
+                where,
+                "the packages can't be resolved with the network switched off",
+                "run once without --offline",
+            )
+        )
     outside.progress.note("resolving the runtime's packages")
     report = pip_report(asked, where)
     return LockedPackages(asked, tuple(sorted((package_of(item, where) for item in report["install"]), key=lambda p: p.name)))
@@ -106,8 +122,25 @@ def pin_packages(spec: Spec, lock: Lock | None, outside: Outside, update: bool) 
 def pip_report(asked: dict[str, Any], where: Where) -> dict[str, Any]:
     """pip's own installation report of a dry run for the image's Python and platform; nothing is installed."""
     platforms = [option for tag in platform_tags(asked["platform"]) for option in ("--platform", tag)]
-    command = [sys.executable, "-m", "pip", "install", "--dry-run", "--ignore-installed", "--quiet", "--disable-pip-version-check", "--report", "-",
-               "--only-binary=:all:", "--implementation", "cp", "--python-version", asked["python"], *platforms, *asked["packages"]]  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--dry-run",
+        "--ignore-installed",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--report",
+        "-",
+        "--only-binary=:all:",
+        "--implementation",
+        "cp",
+        "--python-version",
+        asked["python"],
+        *platforms,
+        *asked["packages"],
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         lines = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or done.stderr.splitlines() or ["pip failed"]
@@ -138,5 +171,8 @@ def platform_tags(platform: str) -> list[str]:
         return [platform]
     tags: list[str] = []
     for minor in range(int(match[1]), 4, -1):
-        tags += [f"manylinux_2_{minor}_{match[2]}", *([f"{LEGACY_TAGS[minor]}_{match[2]}"] if minor in LEGACY_TAGS else [])]
+        tags += [
+            f"manylinux_2_{minor}_{match[2]}",
+            *([f"{LEGACY_TAGS[minor]}_{match[2]}"] if minor in LEGACY_TAGS else []),
+        ]
     return tags

@@ -191,8 +191,9 @@ def source_problems(value: dict[str, Any], locate: Any) -> Iterator[Problem]:
         kinds = [kind for kind in SOURCE_KINDS if kind in source]
         if len(kinds) != 1:
             said = " and ".join(kinds) or "nothing"
-            yield problem("source-invalid", locate(at), f'the source "{name}" gives {said}',
-                          "give exactly one of " + ", ".join(SOURCE_KINDS))  # fmt: skip
+            yield problem(
+                "source-invalid", locate(at), f'the source "{name}" gives {said}', "give exactly one of " + ", ".join(SOURCE_KINDS)
+            )
         else:
             yield from KIND_RULES[kinds[0]](source, at, locate)
 
@@ -209,11 +210,16 @@ def pypi_rules(source: dict[str, Any], at: str, locate: Any) -> Iterator[Problem
 
 def git_rules(source: dict[str, Any], at: str, locate: Any) -> Iterator[Problem]:
     if not re.match(r"(https|ssh|file)://[^-]", source["git"]):
-        yield problem("source-invalid", locate(at + "/git"), f'"{source["git"]}" is not an https://, ssh:// or file:// address',
-                      "write the address in that form")  # fmt: skip
+        yield problem(
+            "source-invalid",
+            locate(at + "/git"),
+            f'"{source["git"]}" is not an https://, ssh:// or file:// address',
+            "write the address in that form",
+        )
     if re.match(r"[a-z]+://[^/@]*:[^/@]*@", source["git"]):
-        yield problem("source-invalid", locate(at + "/git"), "the address holds a password or token",
-                      "remove it; use git's own credential helper")  # fmt: skip
+        yield problem(
+            "source-invalid", locate(at + "/git"), "the address holds a password or token", "remove it; use git's own credential helper"
+        )
     if source.get("revision", "").startswith("-"):
         yield problem("source-invalid", locate(at + "/revision"), "a revision can't begin with '-'", "correct it")
     yield from wanted_problems(source, at, locate)
@@ -221,8 +227,12 @@ def git_rules(source: dict[str, Any], at: str, locate: Any) -> Iterator[Problem]
 
 def folder_rules(source: dict[str, Any], at: str, locate: Any) -> Iterator[Problem]:
     if source["folder"].startswith(("/", "~", "\\")) or re.match("[A-Za-z]:", source["folder"]):
-        yield problem("source-invalid", locate(at + "/folder"), f'"{source["folder"]}" is absolute, and would name this machine in the release',
-                      "write it relative to release.yaml")  # fmt: skip
+        yield problem(
+            "source-invalid",
+            locate(at + "/folder"),
+            f'"{source["folder"]}" is absolute, and would name this machine in the release',
+            "write it relative to release.yaml",
+        )
     if "revision" in source:
         yield problem("source-invalid", locate(at + "/revision"), "a folder has no revision", "remove it")
     yield from wanted_problems(source, at, locate)
@@ -237,9 +247,13 @@ def image_rules(source: dict[str, Any], at: str, locate: Any) -> Iterator[Proble
 
 def image_problems(image: str, where: Where) -> Iterator[Problem]:
     if not re.fullmatch(r"[a-z0-9][A-Za-z0-9._:/-]*@sha256:[0-9a-f]{64}", image):
-        name = image.split("@")[0]
-        yield problem("image-without-digest", where, f'"{image}" has no digest',
-                      f"find it with `docker buildx imagetools inspect {name}` and write {name}@sha256:DIGEST")  # fmt: skip
+        name = image.split("@", maxsplit=1)[0]
+        yield problem(
+            "image-without-digest",
+            where,
+            f'"{image}" has no digest',
+            f"find it with `docker buildx imagetools inspect {name}` and write {name}@sha256:DIGEST",
+        )
 
 
 def wanted_problems(source: dict[str, Any], at: str, locate: Any) -> Iterator[Problem]:
@@ -258,7 +272,12 @@ def reference_problems(value: dict[str, Any], locate: Any) -> Iterator[Problem]:
     for pointer, name in source_references(value):
         if name not in known:
             listed = ", ".join(known) or "none"
-            yield problem("source-unknown", locate(pointer), f'there is no source "{name}" (sources: {listed})', "correct the name, or add it")
+            yield problem(
+                "source-unknown",
+                locate(pointer),
+                f'there is no source "{name}" (sources: {listed})',
+                "correct the name, or add it",
+            )
     image = value.get("runtime", {}).get("image")
     if image and image not in known:
         yield from image_problems(image, locate("/runtime/image"))
@@ -267,12 +286,16 @@ def reference_problems(value: dict[str, Any], locate: Any) -> Iterator[Problem]:
             yield problem("path-invalid", locate(pointer), f'"{path}" leaves the release', "write a path inside it")
     for number, package in enumerate(value.get("runtime", {}).get("packages", ())):
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*(\[[A-Za-z0-9,._-]+\])?==[A-Za-z0-9.!+_-]+", package):
-            yield problem("packages-unpinned", locate(f"/runtime/packages/{number}"), f'"{package}" has no exact version', "write NAME==VERSION")
+            yield problem(
+                "packages-unpinned",
+                locate(f"/runtime/packages/{number}"),
+                f'"{package}" has no exact version',
+                "write NAME==VERSION",
+            )
 
 
 def source_references(value: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    yield "/weights/source" if "source" in value["weights"] else "/sources", value["weights"].get("source", DEFAULT_BASE)
-    for key in ("side_files", "adapter"):
+    for key in ("weights", "side_files", "adapter"):
         for inner in ("source", "base_model"):
             if inner in value.get(key, {}):
                 yield f"/{key}/{inner}", value[key][inner]
@@ -293,19 +316,28 @@ def release_paths(value: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 SUPPORTED_FORMATS = ("as-is", "bf16")
 LATER: dict[str, str] = {
-    "/weights/exclude": "conversion", "/weights/options": "conversion", "/weights/activation_scales": "conversion",
-    "/card/locales": "several languages", "/card/model_index": "model-index", "/card/eval_results": ".eval_results",
+    "/weights/exclude": "conversion",
+    "/weights/options": "conversion",
+    "/weights/activation_scales": "conversion",
+    "/card/locales": "several languages",
+    "/card/model_index": "model-index",
+    "/card/eval_results": ".eval_results",
     "/validation": "validation on a device",
-    "/publish/sha256sums": "SHA256SUMS", "/publish/manifest": "manifest.json",
-}  # fmt: skip
+    "/publish/sha256sums": "SHA256SUMS",
+    "/publish/manifest": "manifest.json",
+}
 
 
 def unsupported(value: dict[str, Any], locate: Any) -> Iterator[Problem]:
     """What this version can't do yet is refused by name, never ignored."""
     wanted = value["weights"]["format"]
     if wanted not in SUPPORTED_FORMATS:
-        yield problem("not-supported", locate("/weights/format"), f"conversion to {wanted} is not supported by this version",
-                      f"choose one of {', '.join(SUPPORTED_FORMATS)}")  # fmt: skip
+        yield problem(
+            "not-supported",
+            locate("/weights/format"),
+            f"conversion to {wanted} is not supported by this version",
+            f"choose one of {', '.join(SUPPORTED_FORMATS)}",
+        )
     for pointer, what in LATER.items():
         inner: Any = value
         for step in pointer.split("/")[1:]:
@@ -313,8 +345,12 @@ def unsupported(value: dict[str, Any], locate: Any) -> Iterator[Problem]:
         if inner is not None:
             yield problem("not-supported", locate(pointer), f"{what} is not supported by this version", "remove the key")
     if value.get("runtime", {}).get("kind", "verify") != "verify":
-        yield problem("not-supported", locate("/runtime/kind"), f"the runtime {value['runtime']['kind']} is not supported by this version",
-                      "use verify")  # fmt: skip
+        yield problem(
+            "not-supported",
+            locate("/runtime/kind"),
+            f"the runtime {value['runtime']['kind']} is not supported by this version",
+            "use verify",
+        )
 
 
 # ---------------------------------------------------------------------------------------------------------- to values
@@ -340,8 +376,16 @@ def to_spec(file: Path, value: dict[str, Any], node: Node) -> Spec:
 def to_source(name: str, value: dict[str, Any]) -> Source:
     kind = next(kind for kind in SOURCE_KINDS if kind in value)
     default = {"hf": "main", "git": "HEAD"}.get(kind)
-    return Source(name, kind, value[kind], value.get("revision", default), value.get("path", "").strip("/"),
-                  tuple(value.get("files", ("**",))), value.get("license"), value.get("note"))  # fmt: skip
+    return Source(
+        name,
+        kind,
+        value[kind],
+        value.get("revision", default),
+        value.get("path", "").strip("/"),
+        tuple(value.get("files", ("**",))),
+        value.get("license"),
+        value.get("note"),
+    )
 
 
 def to_side_files(value: dict[str, Any], base: str) -> SideFiles:
@@ -357,8 +401,13 @@ def to_adapter(value: dict[str, Any] | None) -> Adapter | None:
 def to_runtime(value: dict[str, Any] | None) -> Runtime | None:
     if value is None:
         return None
-    return Runtime(value["kind"], value.get("image"), tuple(value.get("packages", ())), value.get("python", "3.12"),
-                   value.get("platform", "manylinux_2_28_x86_64"))  # fmt: skip
+    return Runtime(
+        value["kind"],
+        value.get("image"),
+        tuple(value.get("packages", ())),
+        value.get("python", "3.12"),
+        value.get("platform", "manylinux_2_28_x86_64"),
+    )
 
 
 def to_receipt(value: dict[str, Any]) -> Receipt:

@@ -53,6 +53,7 @@ class Tree:
     progress: Progress = SILENT
     entries: dict[str, Entry] = field(default_factory=dict)
     folded: dict[str, str] = field(default_factory=dict)
+    keys: dict[str, str] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def put(self, path: str, data: bytes, role: str | None = None) -> Entry:
@@ -61,15 +62,25 @@ class Tree:
             out.write(data)
         return self.entries[path]
 
+    def remember(self, path: str, key: str) -> None:
+        """Lets later builds take the file `path` of this tree by the key of what it was made from."""
+        entry = self.entries[path]
+        with disk(path), self.lock:
+            self.journal.add(Known(key, entry.sha256, self.root / path, identity_of(self.root / path)))
+            self.keys[path] = key
+
     @contextlib.contextmanager
-    def write(self, path: str, role: str | None = None, key: str | None = None) -> Iterator[Writer]:
-        """A Writer for a file that is made piece by piece; it is part of the tree when the block ends without error."""
-        self.reserve(path)
+    def write(self, path: str, role: str | None = None, reserved: bool = False) -> Iterator[Writer]:
+        """A Writer for a file that is made piece by piece; it is part of the tree when the block ends without error.
+
+        It is not journalled: call `remember` once everything that it was made from has proved to be what it should be.
+        """
+        if not reserved:
+            self.reserve(path)
         with disk(path), self.created(path) as fd:
             writer = Writer(fd, self.progress.advance)
             yield writer
-            writer.close()
-            self.add(path, writer.sha256.hexdigest(), writer.size, role, key, fd)
+            self.enter(path, writer.sha256.hexdigest(), writer.size, role)
 
     def copy(self, item: Copy) -> Entry:
         """A source file, compared with the lock in the same read. Taken from the pool where its content is there."""
@@ -90,6 +101,11 @@ class Tree:
         verify_release.in_threads(self.copy, largest_first, self.jobs)
         self.progress.finish()
 
+    def reuse_reserved(self, path: str, key: str) -> bool:
+        """Reserves `path` and fills it from the pool if something with that key is there; write it with reserved=True if not."""
+        self.reserve(path)
+        return self.reuse(path, key)
+
     def reuse(self, path: str, key: str, role: str | None = None) -> bool:
         """True if a file with that content key was at hand and is now in the tree under `path`."""
         known = self.pool.find(key)
@@ -103,7 +119,7 @@ class Tree:
             return False  # other file system, no links here, gone meanwhile: it is made again
         try:
             os.fchmod(fd, FILE_MODE)
-            self.add(path, known.sha256, known.identity.size, role, key, fd)
+            self.add(path, known.sha256, known.identity.size, role, key)
         except PermissionError:  # the release that is replaced belongs to somebody else
             os.unlink(target)
             return False
@@ -155,11 +171,13 @@ class Tree:
         finally:
             os.close(fd)
 
-    def add(self, path: str, sha256: str, size: int, role: str | None, key: str | None, fd: int) -> None:
-        known = Known(key or content_key(sha256), sha256, self.root / path, identity_of(fd))
+    def enter(self, path: str, sha256: str, size: int, role: str | None) -> None:
         with self.lock:
-            self.journal.add(known)
             self.entries[path] = Entry(path, sha256, size, role or role_of(path))
+
+    def add(self, path: str, sha256: str, size: int, role: str | None, key: str) -> None:
+        self.enter(path, sha256, size, role)
+        self.remember(path, key)
 
     def need_room(self, size: int) -> None:
         free = shutil.disk_usage(self.root).free
@@ -173,7 +191,7 @@ class Tree:
         with item.file.open() as source, disk(item.path), self.created(item.path) as fd:
             sha256, size = stream_copy(source, fd, item.file.digest.size, self.progress.advance)
             self.check(item, sha256, size)
-            self.add(item.path, sha256, size, None, None, fd)
+        self.add(item.path, sha256, size, None, content_key(sha256))
 
     def hard_link(self, item: Copy) -> bool:
         """With --link: the user's own file under a second name. False where the file system can't."""
@@ -189,7 +207,7 @@ class Tree:
         try:
             sha256, size = verify_release.hash_fd(os.dup(fd), item.file.digest.size, self.progress.advance)
             self.check(item, sha256, size)
-            self.add(item.path, sha256, size, None, None, fd)
+            self.add(item.path, sha256, size, None, content_key(sha256))
         except BaseException:
             os.unlink(target)
             raise
@@ -215,9 +233,6 @@ class Writer:
         write_all(self.fd, view)
         self.size += len(view)
         self.advance(len(view))
-
-    def close(self) -> None:
-        """Nothing is buffered; here for symmetry with streams that do."""
 
 
 def write_all(fd: int, view: memoryview) -> None:
@@ -309,5 +324,7 @@ def disk(path: str) -> Iterator[None]:
         yield
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        mend = "free space; the next run goes on from what is finished" if full else "check the disk and your rights, or choose another --out"
+        mend = (
+            "free space; the next run goes on from what is finished" if full else "check the disk and your rights, or choose another --out"
+        )
         raise OutsideError(problem("disk-fault", path, f"could not be written: {error.strerror}", mend)) from None

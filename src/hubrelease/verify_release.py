@@ -14,6 +14,8 @@ The folder is hostile. Nothing in it is imported or run, no link is followed but
 once, without following links, and read no further than the listed size.
 """
 
+from __future__ import annotations
+
 import sys
 
 if __name__ == "__main__":  # before any other import: a json.py planted beside this file must not be run
@@ -30,7 +32,8 @@ import stat
 import threading
 import time
 import unicodedata
-from collections import namedtuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 PROVENANCE, SIGNATURE = "MODEL_PROVENANCE.json", "model.sig"
 STATEMENT_TYPE, PREDICATE_TYPE = "https://in-toto.io/Statement/v1", "https://slsa.dev/provenance/v1"
@@ -58,21 +61,64 @@ CODES = {
     "unreadable": "HR225",
 }
 
-Finding = namedtuple("Finding", "code kind severity file message mend pointer undecided")
-Subject = namedtuple("Subject", "name sha256 size role")
-Provenance = namedtuple("Provenance", "document subjects findings")  # document is None where it could not be read
-Entry = namedtuple("Entry", "kind size")  # kind: file, link or special; size in bytes, of files
-Result = namedtuple("Result", "provenance entries findings missing files_checked bytes_checked")
+
+class Finding(NamedTuple):
+    code: str
+    kind: str
+    severity: str
+    file: str
+    message: str
+    mend: str
+    pointer: str | None
+    undecided: bool
 
 
-def finding(kind, file, message, mend, severity="error", pointer=None, undecided=False):
+class Subject(NamedTuple):
+    name: str
+    sha256: str
+    size: int
+    role: str
+
+
+class Provenance(NamedTuple):
+    """`document` is None where the file could not be read; `subjects` are the well-formed ones."""
+
+    document: dict[str, Any] | None
+    subjects: list[Subject]
+    findings: list[Finding]
+
+
+class Entry(NamedTuple):
+    """`kind` is file, link, folder or special; `size` the bytes of a file."""
+
+    kind: str
+    size: int
+
+
+class Result(NamedTuple):
+    """What check_folder found; `missing` files are not yet in `findings`: see absences."""
+
+    provenance: Provenance
+    entries: dict[str, Entry]
+    findings: list[Finding]
+    missing: list[Subject]
+    files_checked: int
+    bytes_checked: int
+
+
+Count = Callable[[int], None]
+
+
+def finding(
+    kind: str, file: str, message: str, mend: str, severity: str = "error", pointer: str | None = None, undecided: bool = False
+) -> Finding:
     return Finding(CODES[kind], kind, severity, file, message, mend, pointer, undecided)
 
 
 # ------------------------------------------------------------------------------------------------ names and digests
 
 
-def path_fault(name):
+def path_fault(name: str) -> str | None:
     """Why `name` can't be a path inside a release, or None. Paths are relative, POSIX, and printable."""
     if not name or len(name.encode("utf-8", "surrogatepass")) > 1024:
         return "is empty or longer than 1,024 bytes"
@@ -90,39 +136,39 @@ def path_fault(name):
     return f"is deeper than {MAX_DEPTH} folders" if len(parts) > MAX_DEPTH else None
 
 
-def fold(name):
+def fold(name: str) -> str:
     """The form under which macOS and Windows take two names for one."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 
-def in_payload(name):
+def in_payload(name: str) -> bool:
     """True for the files that a server reads (contract.md 3, payloadDigest)."""
     outside = ("benchmarks/", ".eval_results/", "docs/", "examples/", "assets/")
     root_texts = "/" not in name and name.startswith(("LICENSE", "NOTICE"))
     return name != "README.md" and not root_texts and not name.startswith(outside)
 
 
-def digest_of(subjects):
+def digest_of(subjects: Iterable[Subject]) -> str:
     """SHA-256 over `<sha256>  <sizeBytes>  <name>` lines in the order of the names' UTF-8 bytes, as 64 hex digits."""
     rows = sorted(subjects, key=lambda s: s.name.encode())
     return hashlib.sha256("".join(f"{s.sha256}  {s.size}  {s.name}\n" for s in rows).encode()).hexdigest()
 
 
-def release_digest(subjects):
+def release_digest(subjects: Iterable[Subject]) -> str:
     return digest_of(subjects)
 
 
-def payload_digest(subjects):
+def payload_digest(subjects: Iterable[Subject]) -> str:
     return digest_of([s for s in subjects if in_payload(s.name)])
 
 
-def escape(text):
+def escape(text: str) -> str:
     """`text` for a terminal or a CI log: one line, no control, bidi or invisible character, no leading `::` command."""
     out = "".join(c if c.isprintable() else f"\\u{{{ord(c):x}}}" for c in printable(text))
     return "\\u{3a}" + out[1:] if out.startswith("::") else out
 
 
-def printable(text):
+def printable(text: str) -> str:
     """`text` as valid Unicode: bytes of a file name that are not UTF-8, and lone surrogates, as \\xff escapes."""
     try:
         return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
@@ -133,21 +179,21 @@ def printable(text):
 # ------------------------------------------------------------------------------------------------- the provenance
 
 
-def strict_json(data):
+def strict_json(data: bytes) -> Any:
     """`data` (bytes) as JSON; ValueError with a sentence for what a strict reader refuses, duplicate keys included."""
 
-    def unique(pairs):
-        value = {}
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        value: dict[str, Any] = {}
         for key, item in pairs:
             if key in value:
                 raise ValueError(f"the key {short(key)} stands twice in one object")
             value[key] = item
         return value
 
-    def refuse(token):
+    def refuse(token: str) -> float:
         raise ValueError(f"{token} is not JSON")
 
-    def finite(token):
+    def finite(token: str) -> float:
         value = float(token)
         return value if abs(value) < float("inf") else refuse(token[:40])
 
@@ -157,7 +203,7 @@ def strict_json(data):
         raise ValueError("nested too deeply") from None
 
 
-def parse_provenance(data):
+def parse_provenance(data: bytes) -> Provenance:
     """Provenance of the bytes of MODEL_PROVENANCE.json; every fault is a finding, none an exception.
 
     Only what contract.md section 2 requires of readers is required; unknown keys are ignored.
@@ -173,8 +219,8 @@ def parse_provenance(data):
     return Provenance(document if isinstance(document, dict) else None, subjects, faults)
 
 
-def header_faults(document):
-    def fault(pointer, message):
+def header_faults(document: Any) -> Iterator[Finding]:
+    def fault(pointer: str, message: str) -> Finding:
         mend = "build the release again with `hubrelease build` or `hubrelease seal`"
         return finding("provenance-invalid", PROVENANCE, message, mend, pointer=pointer)
 
@@ -186,15 +232,16 @@ def header_faults(document):
             yield fault(f"/{key}", f"is {short(document.get(key))}, not {want}")
     if not isinstance(document.get("subject"), list) or not document["subject"]:
         yield fault("/subject", "is not a list of files")
-    value = document
+    value: Any = document
     for step in ("predicate", "buildDefinition", "externalParameters", "spec", "name"):
         value = value.get(step) if isinstance(value, dict) else None
     if not isinstance(value, str) or not value:
         yield fault("/predicate/buildDefinition/externalParameters/spec/name", "the release names no repository")
 
 
-def read_subjects(rows, faults):
-    subjects, seen = [], set()
+def read_subjects(rows: list[Any], faults: list[Finding]) -> tuple[list[Subject], list[Finding]]:
+    subjects: list[Subject] = []
+    seen: set[str] = set()
     for index, row in enumerate(rows):
         subject, problems = read_subject(row, f"/subject/{index}")
         if subject and subject.name in seen:
@@ -208,7 +255,7 @@ def read_subjects(rows, faults):
     return subjects, faults
 
 
-def read_subject(row, pointer):
+def read_subject(row: Any, pointer: str) -> tuple[Subject | None, list[Finding]]:
     row = row if isinstance(row, dict) else {}
     name, digest, notes = (row.get(key) for key in ("name", "digest", "annotations"))
     sha256 = digest.get("sha256") if isinstance(digest, dict) else None
@@ -216,7 +263,7 @@ def read_subject(row, pointer):
     role = notes.get("role") if isinstance(notes, dict) else None
     mend = "build the release again"
 
-    def bad(where, message):
+    def bad(where: str, message: str) -> tuple[None, list[Finding]]:
         return None, [finding("provenance-invalid", PROVENANCE, message, mend, pointer=pointer + where)]
 
     if not isinstance(name, str):
@@ -232,7 +279,7 @@ def read_subject(row, pointer):
     return Subject(name, sha256, size, role if isinstance(role, str) else "other"), []
 
 
-def short(value):
+def short(value: object) -> str:
     try:
         text = json.dumps(value)
     except (TypeError, ValueError):
@@ -250,13 +297,15 @@ HAS_DIR_FD = os.open in os.supports_dir_fd and os.scandir in os.supports_fd
 class Folder:
     """A folder of files, read without following links. `root` is the path as given, resolved once."""
 
-    def __init__(self, root):
+    def __init__(self, root: str | os.PathLike[str]) -> None:
         self.root = os.path.realpath(root)
         self.cache = hub_cache_of(self.root)
 
-    def scan(self):
+    def scan(self) -> tuple[dict[str, Entry], list[Finding]]:
         """({path: Entry}, [Finding]): every file below the root but .git, links and special files as such."""
-        entries, findings, todo = {}, [], [""]
+        entries: dict[str, Entry] = {}
+        findings: list[Finding] = []
+        todo = [""]
         while todo:
             folder = todo.pop()
             try:
@@ -275,7 +324,7 @@ class Folder:
                 findings.append(finding("unsafe-path", folder, message, "remove the folder"))
         return entries, findings
 
-    def list_folder(self, folder):
+    def list_folder(self, folder: str) -> list[tuple[str, Entry]]:
         if not HAS_DIR_FD:
             with os.scandir(os.path.join(self.root, *folder.split("/"))) as found:
                 return [(item.name, self.entry_of(item)) for item in found]
@@ -287,7 +336,7 @@ class Folder:
             os.close(fd)
 
     @staticmethod
-    def entry_of(item):
+    def entry_of(item: os.DirEntry[str]) -> Entry:
         if item.is_symlink():
             return Entry("link", 0)
         if item.is_dir(follow_symlinks=False):
@@ -295,7 +344,7 @@ class Folder:
         info = item.stat(follow_symlinks=False)
         return Entry("file", info.st_size) if stat.S_ISREG(info.st_mode) else Entry("special", 0)
 
-    def open_path(self, parts, flags, base=None):
+    def open_path(self, parts: Sequence[str], flags: int, base: str | None = None) -> int:
         """File descriptor of root/parts, no component of which is a link. OSError as os.open raises it."""
         base = base or self.root
         if not HAS_DIR_FD:
@@ -315,12 +364,13 @@ class Folder:
             os.close(fd)
             raise
 
-    def open_file(self, path):
+    def open_file(self, path: str) -> tuple[int, os.stat_result]:
         """File descriptor and os.stat_result of a regular file of the release; OSError otherwise.
 
         In a Hub cache snapshot the cache's own links are followed: see hub_blob.
         """
-        base, parts = self.root, path.split("/")
+        base: str = self.root
+        parts = path.split("/")
         if self.cache:
             base, parts = self.hub_blob(path) or (base, parts)
         fd = self.open_path(parts, os.O_RDONLY, base)
@@ -330,14 +380,16 @@ class Folder:
             raise OSError(errno.EINVAL, "not a regular file")
         return fd, info
 
-    def hub_blob(self, path):
+    def hub_blob(self, path: str) -> tuple[str, list[str]] | None:
         """(cache folder, parts below it) where `path` is one of the Hub cache's own links, else None.
 
         Each hop, two at most (with Xet the client links twice), ends in models--*/blobs/<name> or
         blobs/<2 hex>/<64 hex> of the same cache; anything else is no blob.
         """
         where = os.path.join(self.root, *path.split("/"))
-        below = None
+        below = ""
+        if self.cache is None:
+            return None
         for _ in range(2):
             try:
                 target = os.readlink(where)
@@ -349,14 +401,14 @@ class Folder:
                 return None
         return (self.cache, below.split("/")) if below else None
 
-    def read(self, path, limit):
+    def read(self, path: str, limit: int) -> bytes:
         """The bytes of a file of the release, at most `limit` of them; OSError if it can't be opened."""
         fd, _ = self.open_file(path)
         with os.fdopen(fd, "rb") as stream:
             return stream.read(limit)
 
 
-def hub_cache_of(root):
+def hub_cache_of(root: str) -> str | None:
     """The Hub cache that `root` is a snapshot of (<cache>/models--*/snapshots/<40 hex>), or None."""
     parts = root.replace(os.sep, "/").split("/")
     if len(parts) < 4 or parts[-2] != "snapshots" or not parts[-3].startswith("models--"):
@@ -364,7 +416,7 @@ def hub_cache_of(root):
     return os.sep.join(root.split(os.sep)[:-3]) if re.fullmatch(r"[0-9a-f]{40}", parts[-1]) else None
 
 
-def unreadable(path, error):
+def unreadable(path: str, error: OSError) -> Finding:
     message = f"could not be read: {error.strerror or error}"
     return finding("unreadable", path, message, "give yourself read access, then run again", undecided=True)
 
@@ -372,7 +424,7 @@ def unreadable(path, error):
 # ------------------------------------------------------------------------------------------------- hashing the files
 
 
-def hash_fd(fd, size, count=lambda n: None):
+def hash_fd(fd: int, size: int, count: Count = lambda n: None) -> tuple[str, int]:
     """SHA-256 (64 hex digits) of the first `size` bytes of `fd` and the number of bytes really there, up to size + 1."""
     digest, buffer, total = hashlib.sha256(), bytearray(CHUNK_BYTES), 0
     view = memoryview(buffer)
@@ -387,12 +439,14 @@ def hash_fd(fd, size, count=lambda n: None):
     return digest.hexdigest(), total
 
 
-def in_threads(work, items, threads=None):
+def in_threads(work: Callable[[Any], Any], items: Sequence[Any], threads: int | None = None) -> list[Any]:
     """[work(item)] in order of items, on a thread a core: hashlib and read() release the interpreter lock."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    results, errors, queue, lock = [None] * len(items), [], iter(range(len(items))), threading.Lock()
+    results: list[Any] = [None] * len(items)
+    errors: list[BaseException] = []
+    queue, lock = iter(range(len(items))), threading.Lock()
 
-    def run():
+    def run() -> None:
         while True:
             with lock:
                 index = next(queue, None)
@@ -414,7 +468,7 @@ def in_threads(work, items, threads=None):
     return results
 
 
-def check_subject(folder, subject, sizes_only=False, count=lambda n: None):
+def check_subject(folder: Folder, subject: Subject, sizes_only: bool = False, count: Count = lambda n: None) -> list[Finding]:
     """Findings on one listed file, which is opened once: links, size, SHA-256."""
     try:
         fd, info = folder.open_file(subject.name)
@@ -427,14 +481,22 @@ def check_subject(folder, subject, sizes_only=False, count=lambda n: None):
     after = os.fstat(fd)
     os.close(fd)
     if total != info.st_size or (after.st_size, after.st_mtime_ns) != (info.st_size, info.st_mtime_ns):
-        return [finding("file-changed", subject.name, "changed while it was read", "run again when nothing writes", undecided=True)]
+        return [
+            finding(
+                "file-changed",
+                subject.name,
+                "changed while it was read",
+                "run again when nothing writes",
+                undecided=True,
+            )
+        ]
     if sha256 != subject.sha256:
         message = f"has SHA-256 {sha256}, {PROVENANCE} lists {subject.sha256}"
         return explain_mismatch(folder, subject, message)
     return pointer_itself(folder, subject) if info.st_size < 1024 else []
 
 
-def open_fault(name, error):
+def open_fault(name: str, error: OSError) -> Finding:
     if error.errno in (errno.ELOOP, errno.ENOTDIR):
         return finding("symlink", name, "is a link, or lies behind one", "put the file itself in its place")
     if error.errno in (errno.EINVAL, errno.ENXIO, errno.EISDIR):
@@ -442,13 +504,13 @@ def open_fault(name, error):
     return unreadable(name, error)
 
 
-def size_findings(folder, subject, size):
+def size_findings(folder: Folder, subject: Subject, size: int) -> list[Finding]:
     if size == subject.size:
         return []
     return explain_mismatch(folder, subject, f"has {size} bytes, {PROVENANCE} lists {subject.size}")
 
 
-def explain_mismatch(folder, subject, message):
+def explain_mismatch(folder: Folder, subject: Subject, message: str) -> list[Finding]:
     """The one finding that says most about a file that is not the listed one."""
     try:
         data = folder.read(subject.name, MAX_TEXT_BYTES + 1)
@@ -466,7 +528,7 @@ def explain_mismatch(folder, subject, message):
     return [finding("hash-mismatch", subject.name, message, "fetch the file again, or build or seal the release again")]
 
 
-def pointer_itself(folder, subject):
+def pointer_itself(folder: Folder, subject: Subject) -> list[Finding]:
     try:
         pointer = lfs_pointer(folder.read(subject.name, 1024))
     except OSError as error:
@@ -477,7 +539,7 @@ def pointer_itself(folder, subject):
     return [finding("lfs-pointer", subject.name, message, "run git lfs pull before building the release")]
 
 
-def lfs_pointer(data):
+def lfs_pointer(data: bytes) -> tuple[str, int] | None:
     """(sha256, size) of a git-lfs pointer file's bytes, or None."""
     form = rb"version https://git-lfs\.github\.com/spec/v1\n(?:[a-z.0-9-]+ .*\n)*?oid sha256:([0-9a-f]{64})\nsize (\d{1,18})\n?"
     match = re.match(form, data[:1024])
@@ -486,19 +548,28 @@ def lfs_pointer(data):
 
 # ------------------------------------------------------------------------------------------- files that are not listed
 
-CODE = re.compile(r"\.(py[cdiowx]?|ipynb|so(\.\d+)*|dll|dylib|exe|sh|bash|zsh|fish|ps1|bat|cmd|com|m?js|cjs|pl|rb|php|lua|jar|class|wasm|cu|pth|whl|egg)$", re.I)
-CODE_NAMES = re.compile(r"(^|/)(Dockerfile.*|.*\.Dockerfile|Makefile|requirements.*\.(txt|lock)|.*\.pt2?|.*\.pkl|.*\.pickle|.*\.joblib|.*\.ckpt|.*\.dill|.*\.npy|.*\.keras)$", re.I)
+CODE = re.compile(
+    r"\.(py[cdiowx]?|ipynb|so(\.\d+)*|dll|dylib|exe|sh|bash|zsh|fish|ps1|bat|cmd|com|m?js|cjs|pl|rb|php|lua|jar|class|wasm|cu|pth|whl|egg)$",
+    re.I,
+)
+CODE_NAMES = re.compile(
+    r"(^|/)(Dockerfile.*|.*\.Dockerfile|Makefile|requirements.*\.(txt|lock)|.*\.pt2?|.*\.pkl|.*\.pickle|.*\.joblib|.*\.ckpt|.*\.dill|.*\.npy|.*\.keras)$",
+    re.I,
+)
 LOADED = re.compile(
     r"(^|/)(.*config.*\.json|.*\.index\.json|tokenizer.*|vocab.*|merges\.txt|added_tokens\.json|special_tokens_map\.json|modules\.json"
     r"|chat_template.*|additional_chat_templates/.*|.*\.jinja2?|.*\.j2|.*\.(safetensors|gguf|bin|model|spm|tiktoken|onnx|onnx_data|h5|msgpack|mlmodel|tflite|pb|params))$",
     re.I,
 )
-LITTER = re.compile(r"(^|/)(\.DS_Store|Thumbs\.db|desktop\.ini|\._.*|.*~|.*\.sw[op]|.*\.(incomplete|part|tmp|crdownload|orig|rej))$", re.I)
+LITTER = re.compile(
+    r"(^|/)(\.DS_Store|Thumbs\.db|desktop\.ini|\._.*|.*~|.*\.sw[op]|.*\.(incomplete|part|tmp|crdownload|orig|rej))$",
+    re.I,
+)
 LOCAL_DIR = re.compile(r"\.cache/huggingface/(\.gitignore|CACHEDIR\.TAG|download/.*\.(metadata|lock)|trees/.*\.json)")
 PICKLE = re.compile(rb"\x80[\x02-\x05]|PK\x03\x04.{0,400}?data\.pkl|#!|\x7fELF|MZ|\xcf\xfa\xed\xfe|\x89HDF\r\n\x1a\n|\x93NUMPY", re.S)
 
 
-def unlisted_findings(folder, entries, subjects):
+def unlisted_findings(folder: Folder, entries: dict[str, Entry], subjects: list[Subject]) -> Iterator[Finding]:
     """A finding for each file that the provenance does not list: an error where a loader could pick it up."""
     listed = {s.name for s in subjects} | {PROVENANCE, SIGNATURE, ".gitattributes"}
     reach = None
@@ -512,16 +583,22 @@ def unlisted_findings(folder, entries, subjects):
         yield unlisted_finding(path, why)
 
 
-def unlisted_finding(path, why):
+def unlisted_finding(path: str, why: str | None) -> Finding:
     if why:
         message = f"is not listed in {PROVENANCE}, and {why}"
         return finding("undeclared-file", path, message, "remove it, or build the release again with it")
     if LITTER.search(path):
         return finding("leftover", path, "is left over from a download or an editor", "remove it", severity="warning")
-    return finding("undeclared-file", path, f"is not listed in {PROVENANCE}", "remove it, or seal the release again", severity="warning")
+    return finding(
+        "undeclared-file",
+        path,
+        f"is not listed in {PROVENANCE}",
+        "remove it, or seal the release again",
+        severity="warning",
+    )
 
 
-def loader_reason(folder, path):
+def loader_reason(folder: Folder, path: str) -> str | None:
     if CODE.search(path) or CODE_NAMES.search(path):
         return "it can be run"
     if LOADED.search(path):
@@ -533,7 +610,7 @@ def loader_reason(folder, path):
     return "its bytes are those of a program or a pickle" if PICKLE.match(head) else None
 
 
-def config_text(folder, entries, listed):
+def config_text(folder: Folder, entries: dict[str, Entry], listed: set[str]) -> bytes:
     """The bytes of the release's own JSON and YAML files up to 1 MiB each, to search for names in."""
     texts = []
     for path, entry in entries.items():
@@ -548,7 +625,9 @@ def config_text(folder, entries, listed):
 # ------------------------------------------------------------------------------------------------------ the verdict
 
 
-def check_folder(root, sizes_only=False, count=lambda n: None, threads=None):
+def check_folder(
+    root: str | os.PathLike[str], sizes_only: bool = False, count: Count = lambda n: None, threads: int | None = None
+) -> Result:
     """Result of holding the folder `root` against its MODEL_PROVENANCE.json.
 
     `count(n)` is called, from several threads, for each n bytes hashed. Absent files are in `missing`, not yet in
@@ -572,7 +651,7 @@ def check_folder(root, sizes_only=False, count=lambda n: None, threads=None):
     return Result(provenance, entries, findings, missing, len(present), sum(s.size for s in present))
 
 
-def load_provenance(folder, entries):
+def load_provenance(folder: Folder, entries: dict[str, Entry]) -> Provenance:
     if PROVENANCE not in entries:
         message = "is not here: nothing says what the files should be"
         mend = "fetch it again, or make the folder a release with `hubrelease seal`"
@@ -587,11 +666,11 @@ def load_provenance(folder, entries):
     return parse_provenance(data)
 
 
-def not_a_link(folder, entries, path):
-    return entries[path].kind == "file" or (entries[path].kind == "link" and folder.cache and folder.hub_blob(path))
+def not_a_link(folder: Folder, entries: dict[str, Entry], path: str) -> bool:
+    return entries[path].kind == "file" or (entries[path].kind == "link" and folder.hub_blob(path) is not None)
 
 
-def entry_findings(folder, entries, listed):
+def entry_findings(folder: Folder, entries: dict[str, Entry], listed: set[str]) -> Iterator[Finding]:
     """Findings on what a folder of plain files does not hold: links, FIFOs, sockets, devices, names that can't travel."""
     for path, entry in entries.items():
         if entry.kind == "special":
@@ -602,9 +681,9 @@ def entry_findings(folder, entries, listed):
             yield finding("unsafe-path", path, f"the file's name {fault}", "rename or remove it")
 
 
-def collisions(names):
+def collisions(names: Iterable[str]) -> Iterator[Finding]:
     """Names that fall together on a file system that ignores case or Unicode form, folders' names included."""
-    groups = {}
+    groups: dict[str, set[str]] = {}
     for name in names:
         parts = name.split("/")
         for depth in range(1, len(parts) + 1):
@@ -615,7 +694,7 @@ def collisions(names):
             yield finding("case-collision", name, f"falls together with {others} on macOS and Windows", "rename one of them")
 
 
-def absences(result, other_errors):
+def absences(result: Result, other_errors: bool) -> list[Finding]:
     """Findings on the absent files: one `partial-download` if nothing else is wrong, else each `file-missing`."""
     if not result.missing:
         return []
@@ -630,11 +709,11 @@ def absences(result, other_errors):
     return [finding("file-missing", s.name, f"is listed but absent ({counts})", mend) for s in result.missing]
 
 
-def gb(size):
+def gb(size: int) -> str:
     return f"{size / 1e9:.1f} GB" if size >= 1e8 else f"{size / 1e6:.1f} MB" if size >= 1e5 else f"{size} bytes"
 
 
-def exit_code(findings):
+def exit_code(findings: Iterable[Finding]) -> int:
     """1 where an error was found, 3 where only undecided things were, else 0 (contract.md 1)."""
     errors = [f for f in findings if f.severity == "error"]
     return 1 if any(not f.undecided for f in errors) else 3 if errors else 0
@@ -645,7 +724,7 @@ SIZES = "Proved: every listed file is here in its listed size. The bytes were NO
 NOT_PROVED = "Not proved: who made this release (hubrelease verify --key), the card's figures, that it runs."
 
 
-def main(arguments=None):
+def main(arguments: list[str] | None = None) -> int:
     import argparse
 
     parser = argparse.ArgumentParser(
@@ -658,7 +737,8 @@ def main(arguments=None):
     parser.add_argument("--sizes-only", action="store_true", help="compare names and sizes, hash nothing")
     options = parser.parse_args(arguments)
     for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="backslashreplace")  # a terminal that is not UTF-8 must not end in a traceback
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # a terminal that is not UTF-8 must not end in a traceback
     started = time.monotonic()
     try:
         result = check_folder(options.folder, options.sizes_only)
@@ -675,9 +755,13 @@ def main(arguments=None):
     return code
 
 
-def as_json(result, found, code):
+def as_json(result: Result, found: list[Finding], code: int) -> dict[str, Any]:
     subjects, document = result.provenance.subjects, result.provenance.document
-    name = document["predicate"]["buildDefinition"]["externalParameters"]["spec"]["name"] if document and not result.provenance.findings else None
+    name = (
+        document["predicate"]["buildDefinition"]["externalParameters"]["spec"]["name"]
+        if document and not result.provenance.findings
+        else None
+    )
     return {
         "schemaVersion": 1, "command": "verify_release", "verdict": {0: "good", 1: "bad"}.get(code, "undecided"), "exitCode": code,
         "release": {"name": name, "releaseDigest": release_digest(subjects), "payloadDigest": payload_digest(subjects)},
@@ -687,7 +771,7 @@ def as_json(result, found, code):
     }  # fmt: skip
 
 
-def print_text(result, found, code, options, seconds):
+def print_text(result: Result, found: list[Finding], code: int, options: Any, seconds: float) -> None:
     for f in found:
         place = escape(f.file) + (f" {f.pointer}" if f.pointer else "")
         print(f"{place}: {f.code} {f.kind} ({f.severity}): {escape(f.message)}\n  mend: {f.mend}")

@@ -13,13 +13,14 @@ import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 MAX_HEADER_BYTES = 100_000_000  # the reference reader's own limit
 MAX_DIMENSION = 2**63
 BITS = {
-    "BOOL": 8, "F4": 4, "F6_E2M3": 6, "F6_E3M2": 6, "U8": 8, "I8": 8, "F8_E5M2": 8, "F8_E4M3": 8, "F8_E8M0": 8, "F8_E4M3FNUZ": 8,
-    "F8_E5M2FNUZ": 8, "I16": 16, "U16": 16, "F16": 16, "BF16": 16, "I32": 32, "U32": 32, "F32": 32, "C64": 64, "F64": 64, "I64": 64, "U64": 64,
+    "BOOL": 8, "F4": 4, "F6_E2M3": 6, "F6_E3M2": 6, "U8": 8, "I8": 8,
+    "F8_E5M2": 8, "F8_E4M3": 8, "F8_E8M0": 8, "F8_E4M3FNUZ": 8, "F8_E5M2FNUZ": 8,
+    "I16": 16, "U16": 16, "F16": 16, "BF16": 16, "I32": 32, "U32": 32, "F32": 32, "C64": 64, "F64": 64, "I64": 64, "U64": 64,
 }  # fmt: skip
 
 
@@ -97,7 +98,9 @@ def parse_header(text: bytes, size: int) -> tuple[Header | None, list[Fault]]:
         return None, [Fault("header-invalid", f"the header is not JSON: {error}")]
     if not isinstance(document, dict):
         return None, [Fault("header-invalid", "the header is not a JSON object")]
-    faults = [Fault("header-duplicate-key", f"the header names {key!r} twice; readers differ in which one they take", key) for key in doubled]
+    faults = [
+        Fault("header-duplicate-key", f"the header names {key!r} twice; readers differ in which one they take", key) for key in doubled
+    ]
     if not text.startswith(b"{"):
         faults.append(Fault("header-form", "the header does not begin with '{', as the format demands"))
     metadata, bad = read_metadata(document.pop("__metadata__", None))
@@ -139,10 +142,14 @@ def read_metadata(value: object) -> tuple[dict[str, str], list[Fault]]:
 
 
 def read_tensors(document: dict[str, Any]) -> tuple[list[Tensor], list[Fault]]:
-    tensors, faults = [], []
+    tensors: list[Tensor] = []
+    faults: list[Fault] = []
     for name, entry in document.items():
         found = read_tensor(name, entry)
-        (tensors if isinstance(found, Tensor) else faults).append(found)  # type: ignore[arg-type]
+        if isinstance(found, Tensor):
+            tensors.append(found)
+        else:
+            faults.append(found)
     return tensors, faults
 
 
@@ -159,7 +166,7 @@ def read_tensor(name: str, entry: object) -> Tensor | Fault:
     return size_fault(Tensor(name, dtype, tuple(shape), offsets[0], offsets[1]))
 
 
-def is_naturals(value: Any) -> bool:
+def is_naturals(value: object) -> TypeGuard[list[int]]:
     return isinstance(value, list) and all(type(n) is int and 0 <= n < MAX_DIMENSION for n in value)
 
 
@@ -171,7 +178,11 @@ def size_fault(tensor: Tensor) -> Tensor | Fault:
             return Fault("header-invalid", f"{tensor.name!r} has more elements than a file can hold", tensor.name)
     bits = elements * BITS[tensor.dtype]
     if bits % 8:
-        return Fault("header-invalid", f"{tensor.name!r}: {elements} elements of {tensor.dtype} are no whole number of bytes", tensor.name)
+        return Fault(
+            "header-invalid",
+            f"{tensor.name!r}: {elements} elements of {tensor.dtype} are no whole number of bytes",
+            tensor.name,
+        )
     if bits // 8 != tensor.size:
         message = f"{tensor.name!r}: {tensor.dtype} {list(tensor.shape)} takes {bits // 8} bytes, data_offsets give {tensor.size}"
         return Fault("header-ranges", message[:300], tensor.name)

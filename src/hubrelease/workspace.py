@@ -19,7 +19,7 @@ from pathlib import Path
 from hubrelease import canonical, verify_release
 from hubrelease.digest import sha256
 from hubrelease.errors import CheckFailed, OutsideError, Problem, problem
-from hubrelease.identities import Journal, identity_of, read_state
+from hubrelease.identities import Identity, Journal, identity_of, read_state
 from hubrelease.tree import write_all
 
 AT_FDCWD, RENAME_NOREPLACE, RENAME_EXCHANGE = -100, 1, 2
@@ -95,7 +95,14 @@ def lock_folder(folder: Path, target: Path) -> int:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             os.close(fd)
-            raise OutsideError(problem("build-running", str(target), "another build of it is running", "wait for it, or choose another --out")) from None
+            raise OutsideError(
+                problem(
+                    "build-running",
+                    str(target),
+                    "another build of it is running",
+                    "wait for it, or choose another --out",
+                )
+            ) from None
         if os.path.exists(folder) and os.path.samestat(os.stat(folder), os.fstat(fd)):
             return fd
         os.close(fd)
@@ -197,7 +204,13 @@ def losses(target: Path, folder: verify_release.Folder, entries: dict[str, verif
             yield occupied(path, "was changed after the build, and the change would be lost")
 
 
-def edited(folder: verify_release.Folder, file: Path, path: str, subject: verify_release.Subject, state: dict[Path, tuple[int, ...]]) -> bool:
+def edited(
+    folder: verify_release.Folder,
+    file: Path,
+    path: str,
+    subject: verify_release.Subject,
+    state: dict[Path, Identity],
+) -> bool:
     try:
         return state.get(file) != identity_of(file) and sha256(folder.read(path, SMALL_BYTES + 1)) != subject.sha256
     except OSError:
@@ -205,4 +218,9 @@ def edited(folder: verify_release.Folder, file: Path, path: str, subject: verify
 
 
 def occupied(place: str, message: str) -> Problem:
-    return problem("target-occupied", place, message, "move it away, seal the folder in place (`hubrelease seal`), or choose another --out")
+    return problem(
+        "target-occupied",
+        place,
+        message,
+        "move it away, seal the folder in place (`hubrelease seal`), or choose another --out",
+    )

@@ -52,6 +52,4 @@ def python(env: Mapping[str, str], program: str, *arguments: str | Path, timeout
 
 
 def _run(command: list[str | Path], env: Mapping[str, str], timeout: float) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [str(word) for word in command], env=dict(env), capture_output=True, text=True, timeout=timeout, check=False
-    )
+    return subprocess.run([str(word) for word in command], env=dict(env), capture_output=True, text=True, timeout=timeout, check=False)

@@ -136,9 +136,7 @@ def commit(hub: Hub, request: Request, repo: Repo, rev: str) -> Answer:
         return _answer(hub, repo, write(repo, ref, head, header, operations, author))
 
 
-def write(
-    repo: Repo, ref: str, parent: str, header: dict[str, Any], operations: Iterable[dict[str, Any]], author: str
-) -> str:
+def write(repo: Repo, ref: str, parent: str, header: dict[str, Any], operations: Iterable[dict[str, Any]], author: str) -> str:
     """Apply operations to a parent's tree and move a ref to the new commit; on a pull request that is an event."""
     change = Change(repo, repo.blobs(parent))
     for operation in operations:

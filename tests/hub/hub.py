@@ -63,9 +63,7 @@ class Hub:
         self._server.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._server.stop()
         self._temporary.cleanup()
         if self.crashes and error is None:
@@ -91,9 +89,7 @@ class Hub:
         self.users[f"hf_{name}"] = User(name, role)
         return f"hf_{name}"
 
-    def create(
-        self, repo: str, files: Mapping[str, Content] | None = None, *, private: bool = False, gated: bool = False
-    ) -> str:
+    def create(self, repo: str, files: Mapping[str, Content] | None = None, *, private: bool = False, gated: bool = False) -> str:
         """A new model, as the real Hub makes it: one commit with .gitattributes. Then one with the files. The head."""
         self.repos[repo] = made = Repo(repo, self.root, self.clock, private, gated)
         blobs = {".gitattributes": made.objects.put("blob", GIT_ATTRIBUTES)}

@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 def whoami(hub: Hub, request: Request) -> Answer:
     user = request.sender()
     token = {"displayName": "local", "role": user.role}
-    return json_answer(
-        {"type": "user", "name": user.name, "fullname": user.name, "orgs": [], "auth": {"accessToken": token}}
-    )
+    return json_answer({"type": "user", "name": user.name, "fullname": user.name, "orgs": [], "auth": {"accessToken": token}})
 
 
 def harnesses(hub: Hub, request: Request) -> Answer:

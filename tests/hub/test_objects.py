@@ -24,9 +24,7 @@ def git(folder: Path, *arguments: str, given: bytes | None = None) -> str:
     when = f"{FIRST_SECOND + 1} +0000"
     env = {**who, "GIT_AUTHOR_DATE": when, "GIT_COMMITTER_DATE": when, "GIT_CONFIG_NOSYSTEM": "1", "HOME": str(folder)}
     command = ["git", "-C", str(folder), *arguments]
-    done = subprocess.run(
-        command, input=given, env={"PATH": os.environ["PATH"], **env}, capture_output=True, check=True
-    )
+    done = subprocess.run(command, input=given, env={"PATH": os.environ["PATH"], **env}, capture_output=True, check=True)
     return done.stdout.decode().strip()
 
 

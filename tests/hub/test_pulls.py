@@ -49,9 +49,7 @@ print(json.dumps(seen))
 )
 
 
-@pytest.mark.parametrize(
-    "xet", [pytest.param(False, id="http"), pytest.param(True, id="xet", marks=pytest.mark.xdist_group("xet"))]
-)
+@pytest.mark.parametrize("xet", [pytest.param(False, id="http"), pytest.param(True, id="xet", marks=pytest.mark.xdist_group("xet"))])
 def test_from_draft_to_merge(hub: Hub, env: Env, xet: bool) -> None:
     before = hub.create(REPO, {"a.txt": b"a"})
     assert json.loads(python(env(xet=xet), LIFE)) == {

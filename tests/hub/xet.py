@@ -97,6 +97,4 @@ def token(hub: Hub, request: Request, repo: Repo, rev: str) -> Answer:
     """Where the store is. hf_xet reads the JSON, huggingface_hub the headers."""
     expires = int(time.time()) + 3600
     value = {"casUrl": repo.xet.address, "exp": expires, "accessToken": "local"}
-    return json_answer(
-        value, X_Xet_Cas_Url=repo.xet.address, X_Xet_Access_Token="local", X_Xet_Token_Expiration=str(expires)
-    )
+    return json_answer(value, X_Xet_Cas_Url=repo.xet.address, X_Xet_Access_Token="local", X_Xet_Token_Expiration=str(expires))

@@ -25,7 +25,14 @@ TIMEOUT_S = 600
 
 def run(url: str, *arguments: str, folder: Path | None = None) -> bytes:
     """git's standard output; OutsideError with git's own last line otherwise."""
-    command = ["git", "-c", "protocol.ext.allow=never", "-c", "core.hooksPath=/dev/null", *(["-C", str(folder)] if folder else [])]
+    command = [
+        "git",
+        "-c",
+        "protocol.ext.allow=never",
+        "-c",
+        "core.hooksPath=/dev/null",
+        *(["-C", str(folder)] if folder else []),
+    ]
     environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
     try:
         done = subprocess.run([*command, *arguments], capture_output=True, check=False, env=environment, timeout=TIMEOUT_S)
@@ -100,7 +107,14 @@ def digest(source: Source, folder: Path, commit: str, prefix: str, path: str) ->
     data = run(source.locator, "cat-file", "blob", f"{commit}:{prefix}{path}", folder=folder)
     if pointer := lfs_pointer(data):
         message = f"is a git-lfs pointer, {pointer[1]} bytes promised; git alone does not hold the file"
-        raise CheckFailed(problem("weights-unusable", f"git+{source.locator}/{path}", message, "take it from the Hub (hf:), or leave it out under files"))
+        raise CheckFailed(
+            problem(
+                "weights-unusable",
+                f"git+{source.locator}/{path}",
+                message,
+                "take it from the Hub (hf:), or leave it out under files",
+            )
+        )
     return FileDigest(path, sha256(data), len(data))
 
 

@@ -74,9 +74,23 @@ def download(requirement: str, lines: list[str], outside: Outside, tags: tuple[s
 
 def pip_failed(requirement: str, said: str) -> OutsideError:
     if "No module named pip" in said:
-        return OutsideError(problem("tool-missing", f"pypi:{requirement}", "pip is not installed for this Python", f"{sys.executable} -m ensurepip"))
+        return OutsideError(
+            problem(
+                "tool-missing",
+                f"pypi:{requirement}",
+                "pip is not installed for this Python",
+                f"{sys.executable} -m ensurepip",
+            )
+        )
     lines = [line for line in said.splitlines() if line.startswith("ERROR")] or said.splitlines() or ["pip failed"]
-    return OutsideError(problem("source-unreachable", f"pypi:{requirement}", lines[-1].removeprefix("ERROR: "), "check name, version and network"))
+    return OutsideError(
+        problem(
+            "source-unreachable",
+            f"pypi:{requirement}",
+            lines[-1].removeprefix("ERROR: "),
+            "check name, version and network",
+        )
+    )
 
 
 def kept(outside: Outside, sha256: str) -> Path:

@@ -1,0 +1,37 @@
+# `make demo` runs the main job on a real model; `make test` passes the tests. Both set up what they need in .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test test-all lint verifier clean
+
+$(BIN)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	touch $@
+
+demo: $(BIN)/.ready
+	sh examples/demo.sh $(BIN)
+
+test: $(BIN)/.ready
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m 'not heavy and not gpu'
+
+test-all: test heavy
+
+heavy: $(BIN)/.ready
+	$(BIN)/python -m pytest -m heavy
+
+lint: $(BIN)/.ready
+	$(BIN)/ruff check src tests bench
+	$(BIN)/ruff format --check src tests bench
+	$(BIN)/mypy src
+
+# Writes the digest of the current verifier into the list of shipped ones; run it after a change of verify_release.py.
+verifier: $(BIN)/.ready
+	$(BIN)/python -c "import json, hashlib, pathlib, hubrelease; \
+	f = pathlib.Path('src/hubrelease/shipped_verifiers.json'); d = json.loads(f.read_text()); \
+	d[hubrelease.__version__] = hashlib.sha256(pathlib.Path('src/hubrelease/verify_release.py').read_bytes()).hexdigest(); \
+	f.write_text(json.dumps(d, indent=2, sort_keys=True) + '\n')"
+
+clean:
+	rm -rf $(VENV) build dist demo

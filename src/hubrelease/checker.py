@@ -1,0 +1,85 @@
+"""check: what can be said of a release from its spec, its lock and the files beside them, without network or build."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from hubrelease import beside
+from hubrelease import lock as locks
+from hubrelease.card_command import last_build
+from hubrelease.cards import render
+from hubrelease.checks import checks
+from hubrelease.errors import Problem, ReleaseError, problem
+from hubrelease.facts import Facts
+from hubrelease.lock import Lock
+from hubrelease.outside import cache_folder
+from hubrelease.receipts import read_all
+from hubrelease.spec import Spec, load_spec
+from hubrelease.steps.licences import licence_problems
+from hubrelease.steps.side_files import omission_problems
+
+
+def check(path: str | Path) -> list[Problem]:
+    """Every problem of a release before it is built. SpecError where release.yaml can't be understood."""
+    spec = load_spec(path)
+    lock = locks.read(spec)
+    found = [*beside_problems(spec), *waiver_problems(spec)]
+    if lock is None:
+        if spec.sources or spec.runtime:
+            found.append(problem("lock-stale", locks.FILE_NAME, "is not there: nothing is pinned yet", "run `hubrelease pin`"))
+        return found
+    found += [
+        *unpinned(spec, lock),
+        *locks.stale(spec, lock),
+        *omission_problems(spec, lock),
+        *licence_problems(spec, lock),
+    ]
+    return list(dict.fromkeys([*found, *card_problems(spec, lock)]))
+
+
+def unpinned(spec: Spec, lock: Lock) -> Iterator[Problem]:
+    """Branches without a commit. The lock holds commits for all others."""
+    for source in spec.sources:
+        if source.kind in ("hf", "git") and lock.source(source.name) is None and not re.fullmatch("[0-9a-f]{40}", source.revision or ""):
+            where = spec.where(f"/sources/{source.name}")
+            yield problem(
+                "revision-unpinned",
+                where,
+                f'"{source.revision}" is a branch or tag, not a commit',
+                "run `hubrelease pin`",
+            )
+
+
+def beside_problems(spec: Spec) -> Iterator[Problem]:
+    """Files beside release.yaml that are named and not there."""
+    named = [(r.path, f"/benchmarks/{i}/receipt") for i, r in enumerate(spec.receipts)]
+    named += [(f.path, f"/files/{i}/from") for i, f in enumerate(spec.files) if f.source is None]
+    named += [(str(spec.card["template"]), "/card/template")] if "template" in spec.card else []
+    named += [(spec.document["notice"], "/notice")] if "notice" in spec.document else []
+    for path, pointer in named:
+        if fault := beside.fault_of(spec, path, spec.where(pointer)):
+            yield fault
+
+
+def waiver_problems(spec: Spec) -> Iterator[Problem]:
+    """Waivers for codes that are no check's, or that can't be waived. Whether one is used shows at the build."""
+    waivable = {c.code: c.waivable for c in checks()}
+    for number, waiver in enumerate(spec.waivers):
+        where = spec.where(f"/waive/{number}")
+        if waiver.code not in waivable:
+            yield problem("waiver-fault", where, f"{waiver.code} is the code of no check", "correct it, or remove the waiver")
+        elif not waivable[waiver.code]:
+            yield problem("waiver-fault", where, f"{waiver.code} can't be waived", "remove the waiver, and mend what it hides")
+
+
+def card_problems(spec: Spec, lock: Lock) -> list[Problem]:
+    """Receipts, figures and templates, as far as they need no build: figures of the payload are left for it."""
+    try:
+        receipts = {path: value for path, (_, value) in read_all(spec).items()}
+        payload, report = last_build(spec, lock, cache_folder())
+        render(Facts(spec, lock, receipts, payload), report)
+    except ReleaseError as error:
+        return [p for p in error.problems if "known only after a build" not in p.message]
+    return []

@@ -1,0 +1,109 @@
+"""The command line: one file a command (options → one library call → Outcome), and the one place that turns ends into exit codes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from hubrelease.errors import Exit, ReleaseError, Where, problem
+from hubrelease.report import Outcome, show, show_bug
+
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+COMMANDS = {
+    "check": ("check", "Say everything that can be said without building."),
+    "pin": ("pin", "Resolve every source to a commit and digests: release.lock.json."),
+    "build": ("build", "Make the whole release."),
+    "seal": ("seal", "Make a folder that is there a release in place."),
+    "card": ("card", "Render the model card from its data."),
+    "verify": ("verify", "Is this release what it says it is?"),
+    "doctor": ("doctor", "What this machine can and can't do."),
+}
+
+
+class Lazy(click.Group):
+    """Loads a command's module when it is used, so that --help and each command start fast."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        from importlib import import_module
+
+        command: click.Command = import_module(f"hubrelease.commands.{COMMANDS[name][0]}").COMMAND
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, help_text) for name, (_, help_text) in COMMANDS.items()])
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        from difflib import get_close_matches
+
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            near = get_close_matches(args[0], COMMANDS, 1)
+            ctx.fail(f"there is no command {args[0]!r}" + (f"; the nearest is {near[0]!r}" if near else ""))
+        return super().resolve_command(ctx, args)
+
+
+EPILOG = """Example:
+
+  hubrelease build examples/minilm --out dist/minilm && hubrelease verify dist/minilm
+
+Exit codes: 0 good, 1 the release is bad, 2 usage or release.yaml, 3 could not decide or the outside failed,
+4 signature or identity, 5 remote conflict, 70 a bug in hubrelease."""
+
+
+@click.group(cls=Lazy, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@click.version_option(package_name="hubrelease", message="%(prog)s %(version)s")
+def group() -> None:
+    """Build, pin, hash and verify releases of models for the Hugging Face Hub."""
+
+
+def main() -> NoReturn:
+    """Runs the command line and exits. Every foreseen end is an exit code; what is not foreseen keeps its traceback."""
+    arguments = sys.argv[1:]
+    as_json, quiet = "--json" in arguments, "-q" in arguments or "--quiet" in arguments
+    command = next((a for a in arguments if not a.startswith("-")), "hubrelease")
+    try:
+        sys.exit(run(arguments, command, as_json, quiet))
+    except BrokenPipeError:  # the reader has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(Exit.GOOD)
+
+
+def run(arguments: list[str], command: str, as_json: bool, quiet: bool) -> int:
+    try:
+        outcome = group.main(args=arguments, prog_name="hubrelease", standalone_mode=False)
+    except ReleaseError as error:
+        outcome = Outcome(command, error.exit, error.problems, ["Nothing was written."] if command in ("build", "seal", "pin") else [])
+    except click.UsageError as error:
+        outcome = usage(error, command, as_json)
+    except (KeyboardInterrupt, click.Abort):
+        print("interrupted; run the same command again to go on", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        raise
+    except Exception as error:  # a bug: the one place that catches what nobody foresaw
+        show_bug(error)
+        outcome = Outcome(command, Exit.BUG, value={"error": f"{type(error).__name__}: {error}"})
+        if not as_json:
+            return Exit.BUG
+    if not isinstance(outcome, Outcome):  # --help and --version have printed what they have
+        return int(outcome or 0)
+    show(outcome, as_json, quiet)
+    return outcome.exit
+
+
+def usage(error: click.UsageError, command: str, as_json: bool) -> Outcome:
+    if not as_json:
+        print(error.ctx.get_usage() if error.ctx else "", file=sys.stderr)
+    path = error.ctx.command_path if error.ctx else "hubrelease"
+    found = problem("usage", Where("command line"), error.format_message(), f"see `{path} --help`")
+    return Outcome(command, Exit.USAGE, [found])

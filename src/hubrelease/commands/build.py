@@ -1,0 +1,65 @@
+"""hubrelease build: the whole release."""
+
+from __future__ import annotations
+
+import click
+
+from hubrelease import api, report
+from hubrelease.builder import Built
+from hubrelease.commands.options import common, offline, release
+from hubrelease.report import Outcome
+from hubrelease.spec import load_spec, override
+
+
+@click.command(epilog="Example: hubrelease build examples/minilm --out dist/minilm --locked")
+@release
+@click.option(
+    "--out",
+    required=True,
+    metavar="DIR",
+    help="Where the release is made. An older release there is replaced at the end, in one step.",
+)
+@click.option("--locked", is_flag=True, help="Refuse to build if release.lock.json is absent or does not fit release.yaml.")
+@offline
+@click.option("--jobs", type=click.IntRange(1, 64), metavar="N", help="Files worked on at once (default: one a core).")
+@click.option("--link", is_flag=True, help="Hard-link files from this disk instead of copying them. Editing one then edits both.")
+@click.option("--rehash", is_flag=True, help="Trust no record of earlier builds: hash again whatever is taken over.")
+@click.option(
+    "--max-shard-size",
+    metavar="SIZE",
+    help="Re-shard to at most SIZE (such as 5GB); as weights.max_shard_size in release.yaml.",
+)
+@common
+def COMMAND(release: str, out: str, locked: bool, offline: bool, jobs: int | None, link: bool, rehash: bool, max_shard_size: str | None,
+            as_json: bool, quiet: bool) -> Outcome:  # fmt: skip
+    """Make the whole release: pinned sources, weights, side files, licences, receipts, runtime, card, provenance.
+
+    A build that fails or is killed leaves DIR as it was; the next run goes on from what was finished.
+    """
+    spec = load_spec(release)
+    spec = override(spec, max_shard_size=max_shard_size) if max_shard_size else spec
+    built = api.build(
+        spec,
+        out,
+        locked=locked,
+        offline=offline,
+        jobs=jobs,
+        link=link,
+        rehash=rehash,
+        progress=report.progress_for(quiet),
+    )
+    return built_outcome("build", built, out)
+
+
+def built_outcome(command: str, built: Built, folder: str) -> Outcome:
+    """What build and seal have to say."""
+    lines = [f"{folder}: {built.files} files, {report.size_text(built.size)}", f"release digest {built.release_digest}"]
+    if built.signature_removed:
+        lines.append("model.sig was removed: it no longer fits; sign again")
+    value = {
+        "folder": str(built.folder),
+        "releaseDigest": built.release_digest,
+        "files": built.files,
+        "bytes": built.size,
+    }
+    return Outcome(command, problems=built.warnings, lines=lines, value=value, hint=f"hubrelease verify {folder}")

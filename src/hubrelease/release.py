@@ -1,0 +1,50 @@
+"""A release as checks see it: a folder, finished or about to be, read without following links; each part parsed once.
+
+The bytes are hostile. Reading goes through verify_release.Folder (no links, regular files only, bounded), and a part
+that can't be read is absent here and a finding there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from hubrelease import verify_release
+from hubrelease.verify_release import Result
+
+
+class Release:
+    """`result` is what holding the files against the provenance found. `overlay` holds files about to be written."""
+
+    def __init__(self, root: Path, result: Result, overlay: Mapping[str, bytes] | None = None) -> None:
+        self.root, self.result, self.overlay = root, result, dict(overlay or {})
+        self.folder = verify_release.Folder(root)
+
+    def names(self) -> set[str]:
+        """Every regular file, listed or not."""
+        found = {path for path, entry in self.result.entries.items() if verify_release.not_a_link(self.folder, self.result.entries, path)}
+        return found | set(self.overlay)
+
+    def read(self, path: str, limit: int = 16 * 2**20) -> bytes | None:
+        """The bytes of a file of at most `limit` bytes; None where it is absent or larger. OSError if it can't be read."""
+        if path in self.overlay:
+            return self.overlay[path]
+        if path not in self.names():
+            return None
+        data: bytes = self.folder.read(path, limit + 1)
+        return data if len(data) <= limit else None
+
+    @cached_property
+    def document(self) -> Mapping[str, Any]:
+        """The provenance statement; empty where there is none."""
+        return self.result.provenance.document or {}
+
+    @cached_property
+    def spec(self) -> Mapping[str, Any]:
+        """The spec that the provenance embeds; empty where it says nothing of that form."""
+        value: Any = self.document
+        for step in ("predicate", "buildDefinition", "externalParameters", "spec"):
+            value = value.get(step) if isinstance(value, dict) else None
+        return value if isinstance(value, dict) else {}
