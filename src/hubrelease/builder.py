@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from hubrelease import identities, verify_release
+from hubrelease import disclosure, identities, verify_release
 from hubrelease import lock as locks
 from hubrelease.card_command import save_facts
 from hubrelease.errors import CheckFailed, OutsideError, Problem, SpecError, problem
@@ -84,6 +84,8 @@ def build(spec: Spec, out: str | Path, outside: Outside, options: Options) -> Bu
         warnings = seal_tree(spec, lock, tree)
         had_signature = (target / verify_release.SIGNATURE).exists()
         tree.finish()
+        if target.exists():
+            tree.flush()  # the old release goes only when the new one is on the disk
         work.publish(tree.root)
         work.clear()
         remember(outside.cache, target, tree)
@@ -160,6 +162,8 @@ def seal_tree(spec: Spec, lock: Lock, tree: Tree) -> tuple[Problem, ...]:
     data = statement(spec, lock, tree.list())
     with tree.write(verify_release.PROVENANCE, "other") as out:
         out.write(data)
+    if problems := list(disclosure.leaks(spec, lock, tree.root, tree.list())):
+        raise CheckFailed(problems)
     entries = {path: verify_release.Entry("file", entry.size) for path, entry in tree.entries.items()}
     provenance = verify_release.parse_provenance(data)
     result = verify_release.Result(provenance, entries, provenance.findings, [], len(entries), 0)

@@ -11,11 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hubrelease import beside, resources
+from hubrelease import beside, disclosure, resources
 from hubrelease.errors import CheckFailed, Problem, ReleaseError, Where, problem
 from hubrelease.facts import Facts, Figure
 from hubrelease.lock import LockedSource
-from hubrelease.sources import kinds
 from hubrelease.spec import Omission
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ def render(facts: Facts, report: Mapping[str, Any] | None = None) -> str:
     environment, name = environment_for(facts)
     blocks = TextBlocks(facts.spec.card.get("text", {}))
     context = {
-        "spec": facts.spec.document,
+        "spec": disclosure.document(facts.spec, facts.lock),
         "card": facts.spec.card,
         "front_matter": front_matter(facts),
         "tables": tables,
@@ -150,7 +149,7 @@ def cells(facts: Facts, row: list[Any], pointer: str, problems: list[Problem]) -
 
 def source_row(facts: Facts, locked: LockedSource) -> SourceRow:
     source = facts.spec.source(locked.name)
-    uri = kinds()[locked.kind].uri(locked)
+    uri = disclosure.uri(facts.spec, facts.lock, locked)
     return SourceRow(locked.name, uri, locked.revision, locked.license or "", (source.note if source else None) or "")
 
 
@@ -176,7 +175,8 @@ def base_model(facts: Facts) -> str | list[str] | None:
         found: str | list[str] = stated
         return found
     base = facts.spec.source("base_model")
-    return base.locator if base and base.kind == "hf" else None
+    is_named = base and base.kind == "hf" and base.name not in disclosure.hidden(facts.spec, facts.lock)
+    return base.locator if base and is_named else None
 
 
 # ----------------------------------------------------------------------------------------------------------- templates

@@ -163,6 +163,12 @@ CODES: dict[str, Code] = {
         "A release with unreadable or missing weights serves nobody.",
         "Read the message; most often a shard is missing or a git-lfs pointer stands in its place.",
     ),
+    "source-undisclosed": Code(
+        "HR125",
+        "A file of the release names a private repository, or a repository on the publisher's own disk.",
+        "What is private stays private, and a release must not tell where on a machine it was made.",
+        "Take the name out; a private repository may be named if publish.disclose lists its source.",
+    ),
     "packages-unpinned": Code(
         "HR401",
         "A package of the runtime has no exact version, or could not be resolved to files with hashes.",

@@ -79,7 +79,20 @@ def request_of(source: Source) -> dict[str, Any]:
         asked["path"] = source.path
     if source.kind != "image":
         asked["files"] = list(source.wanted)
+    if source.license is not None:
+        asked["license"] = source.license
     return asked
+
+
+def same_files(source: Source, locked: LockedSource) -> bool:
+    """True if the lock answers what is asked, the licence apart."""
+    asked, held = request_of(source), dict(locked.request)
+    return asked | {"license": None} == held | {"license": None}
+
+
+def same_license(source: Source, locked: LockedSource) -> bool:
+    """True if the licence that release.yaml states, or leaves to the source, is the one in the lock."""
+    return source.license == locked.request.get("license") or (source.license is not None and source.license == locked.license)
 
 
 def packages_request(spec: Spec) -> dict[str, Any] | None:
@@ -96,7 +109,7 @@ def stale(spec: Spec, lock: Lock) -> Iterator[Problem]:
         where = spec.where(f"/sources/{source.name}")
         if locked is None:
             yield problem("lock-stale", where, f'{FILE_NAME} has no source "{source.name}"', "run `hubrelease pin`")
-        elif locked.request != request_of(source):
+        elif not (same_files(source, locked) and same_license(source, locked)):
             yield problem(
                 "lock-stale",
                 where,

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hubrelease import lock as locks
+from hubrelease.digest import key_of
 from hubrelease.errors import OutsideError, SpecError, Where, problem
 from hubrelease.lock import Lock, LockedPackage, LockedPackages, LockedSource
 from hubrelease.outside import Outside
@@ -49,8 +50,8 @@ def pin(spec: Spec, lock: Lock | None, outside: Outside, update: Sequence[str] =
 
 def pin_source(source: Source, lock: Lock | None, outside: Outside, update: Sequence[str]) -> LockedSource:
     held = lock.source(source.name) if lock else None
-    if held and source.name not in update and held.request == locks.request_of(source):
-        return replace(held, license=source.license) if source.license else held
+    if held and source.name not in update and locks.same_files(source, held):
+        return held if locks.same_license(source, held) else relicensed(source, held, outside)
     outside.progress.note(f"pinning {source.name} ({source.locator})")
     found = kinds()[source.kind].resolve(source, outside)
     if source.kind != "image" and not found.files:
@@ -66,23 +67,37 @@ def pin_source(source: Source, lock: Lock | None, outside: Outside, update: Sequ
     return found
 
 
+def relicensed(source: Source, held: LockedSource, outside: Outside) -> LockedSource:
+    """`held` with the licence that is stated now, or, where none is stated any more, the one of its own card."""
+    stated = source.license or (outside.hub.resolve(source.locator, held.revision).license if source.kind == "hf" else None)
+    return replace(held, request=locks.request_of(source), license=stated)
+
+
 def changes(before: Lock | None, after: Lock) -> Iterator[Change]:
-    old = {s.name: s.revision for s in before.sources} if before else {}
-    new = {s.name: s.revision for s in after.sources}
+    """Everything in which the locks differ; before == after where the commit stayed and what is taken of it did not."""
+    old, new = revisions(before), revisions(after)
     for name in sorted(old | new):
         if old.get(name) != new.get(name):
-            yield Change(name, old.get(name), new.get(name))
+            yield Change(name, old[name][0] if name in old else None, new[name][0] if name in new else None)
+
+
+def revisions(lock: Lock | None) -> dict[str, tuple[str, object]]:
+    """(revision, all that is locked) of each source, and of the runtime's packages."""
+    found: dict[str, tuple[str, object]] = {s.name: (s.revision, s) for s in lock.sources} if lock else {}
+    if lock and lock.packages:
+        found[PACKAGES] = (key_of([[p.name, p.version, list(p.sha256)] for p in lock.packages.packages]), lock.packages)
+    return found
 
 
 def outdated(spec: Spec, lock: Lock, outside: Outside) -> Iterator[Change]:
-    """Sources whose branch, tag or folder is no longer what the lock holds; images and wheels can't move."""
+    """Sources whose branch, tag or folder is not, or no longer, what the lock holds; images and wheels can't move."""
     for source in spec.sources:
         held = lock.source(source.name)
-        if held is None or source.kind in ("image", "pypi"):
+        if source.kind in ("image", "pypi"):
             continue
-        now = current(source, outside)
-        if now != held.revision:
-            yield Change(source.name, held.revision, now)
+        now, before = current(source, outside), held.revision if held else None
+        if now != before:
+            yield Change(source.name, before, now)
 
 
 def current(source: Source, outside: Outside) -> str:

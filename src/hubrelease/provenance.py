@@ -6,20 +6,16 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from hubrelease import __version__, canonical
+from hubrelease import __version__, canonical, disclosure
 from hubrelease.lock import Lock, LockedSource
 from hubrelease.manifest import Entry
-from hubrelease.sources import kinds
 from hubrelease.spec import Spec
 from hubrelease.steps.validation import REPORT
 from hubrelease.verify_release import PREDICATE_TYPE, STATEMENT_TYPE
 
-UNDISCLOSED = "undisclosed/undisclosed"
-
 
 def statement(spec: Spec, lock: Lock, entries: Sequence[Entry]) -> bytes:
     """The bytes of MODEL_PROVENANCE.json for these files."""
-    hidden = undisclosed(spec, lock)
     byproducts = [{"name": e.path, "digest": {"sha256": e.sha256}} for e in entries if e.path == REPORT]
     value = {
         "_type": STATEMENT_TYPE,
@@ -28,9 +24,9 @@ def statement(spec: Spec, lock: Lock, entries: Sequence[Entry]) -> bytes:
         "predicate": {
             "buildDefinition": {
                 "buildType": "urn:hubrelease:release:v1",
-                "externalParameters": {"spec": public_document(spec, hidden)},
+                "externalParameters": {"spec": disclosure.document(spec, lock)},
                 "resolvedDependencies": [
-                    *(dependency(s, s.name in hidden) for s in lock.sources),
+                    *(dependency(s, disclosure.uri(spec, lock, s)) for s in lock.sources),
                     *image_dependency(spec),
                     *packages(lock),
                 ],
@@ -52,23 +48,8 @@ def subject(entry: Entry) -> dict[str, Any]:
     }
 
 
-def undisclosed(spec: Spec, lock: Lock) -> set[str]:
-    """Names of private sources that publish.disclose does not allow to be named."""
-    allowed = spec.document.get("publish", {}).get("disclose", ())
-    return {s.name for s in lock.sources if s.private and s.name not in allowed}
-
-
-def public_document(spec: Spec, hidden: set[str]) -> dict[str, Any]:
-    """release.yaml as read, private repositories replaced by a stand-in."""
-    document = dict(spec.document)
-    if hidden:
-        document["sources"] = {n: {**s, "hf": UNDISCLOSED} if n in hidden else s for n, s in document["sources"].items()}
-    return document
-
-
-def dependency(locked: LockedSource, hidden: bool) -> dict[str, Any]:
+def dependency(locked: LockedSource, uri: str) -> dict[str, Any]:
     kind = {"hf": "gitCommit", "git": "gitCommit", "folder": "dirHash"}.get(locked.kind, "sha256")
-    uri = f"hf://{UNDISCLOSED}" if hidden else kinds()[locked.kind].uri(locked)
     notes: dict[str, Any] = {"files": sorted([*(f.path for f in locked.files), *locked.others])} if locked.kind != "image" else {}
     if locked.license:
         notes["license"] = locked.license

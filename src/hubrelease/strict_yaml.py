@@ -1,8 +1,9 @@
 """YAML as JSON: mappings, lists and JSON's scalars, each value with the file and line that said it.
 
-Refused, each with its line: a key given twice, aliases, tags, merge keys, several documents, bytes that are not UTF-8,
-nesting beyond 64 levels. A plain scalar stays the text that was written until a JSON Schema says which type is meant
-(`typed`): so `revision: 0123456789012345678901234567890123456789`, `version: 1.10` and `language: no` are strings.
+Refused, each with its line: a key given twice, aliases, anchors, tags, merge keys, several documents, bytes that are not
+UTF-8, control characters, line ends other than LF and CRLF, nesting beyond 64 levels. A plain scalar stays the text that
+was written until a JSON Schema says which type is meant (`typed`): so `version: 1.10`, `language: no` and a commit of 40
+digits are strings. Where a schema says nothing, a number of more than 18 digits stays text: no reader may round it.
 """
 
 from __future__ import annotations
@@ -10,12 +11,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from hubrelease.errors import Problem, SpecError, Where, problem
 
-MAX_BYTES = 8 * 2**20
+MAX_BYTES = 2**20  # about two seconds in the worst case; a spec of a hundred releases takes 100 kB
 MAX_DEPTH = 64
+# Everything but printable characters, tab and line ends. YAML 1.1 takes U+0085, U+2028 and U+2029 for line ends, JSON and
+# YAML 1.2 do not; the rest are control characters, half surrogates and byte order marks.
+UNFIT = re.compile("[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
 WRITE_PLAIN = "write plain YAML: mappings, lists and scalars, each key once"
 
 
@@ -42,14 +47,19 @@ class Pair:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Mapping:
     pairs: tuple[Pair, ...]
     file: str
     line: int
 
+    @cached_property
+    def by_key(self) -> dict[str, Pair]:
+        return {pair.key: pair for pair in self.pairs}
+
     def get(self, key: str) -> Node | None:
-        return next((pair.value for pair in self.pairs if pair.key == key), None)
+        pair = self.by_key.get(key)
+        return pair.value if pair else None
 
 
 Node = Scalar | Sequence | Mapping
@@ -65,24 +75,32 @@ def compose(data: bytes, file: str) -> Node:
         return Composer(yaml, yaml.parse(text, Loader=loader), file).document()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        message = " ".join(filter(None, (error.context, error.problem))) or "is not YAML"
-        raise SpecError(fault(file, mark.line + 1 if mark else None, message)) from None
+        message = " ".join(filter(None, (error.context, error.problem)))
+        raise SpecError(fault(file, mark.line + 1 if mark else 1, f"is not YAML: {message}")) from None
     except yaml.YAMLError as error:
-        raise SpecError(fault(file, None, f"is not YAML: {error}".split("\n")[0])) from None
+        raise SpecError(fault(file, 1, f"is not YAML: {error}".split("\n")[0])) from None
 
 
 def decode(data: bytes, file: str) -> str:
     if len(data) > MAX_BYTES:
-        raise SpecError(fault(file, None, f"is larger than {MAX_BYTES} bytes"))
+        raise SpecError(fault(file, 1, f"is larger than {MAX_BYTES} bytes"))
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise SpecError(fault(file, line, f"byte {error.start} is not UTF-8")) from None
-    return text.removeprefix("\ufeff")
+    text = text.removeprefix("\ufeff")
+    if unfit := UNFIT.search(text):
+        line = text.count("\n", 0, unfit.start()) + 1
+        raise SpecError(fault(file, line, unfit_message(unfit[0])))
+    return text
 
 
-def fault(file: str, line: int | None, message: str) -> Problem:
+def unfit_message(character: str) -> str:
+    return f"holds U+{ord(character):04X}; control characters and line ends other than LF and CRLF are not allowed"
+
+
+def fault(file: str, line: int, message: str) -> Problem:
     return problem("yaml-invalid", Where(file, line), message, WRITE_PLAIN)
 
 
@@ -105,7 +123,7 @@ class Composer:
         self.check(event, depth)
         line = event.start_mark.line + 1
         if isinstance(event, self.yaml.ScalarEvent):
-            return Scalar(event.value, not event.style, self.file, line)
+            return Scalar(self.value(event), not event.style, self.file, line)
         if isinstance(event, self.yaml.SequenceStartEvent):
             return Sequence(tuple(self.items(depth)), self.file, line)
         return Mapping(tuple(self.pairs(depth)), self.file, line)
@@ -113,10 +131,17 @@ class Composer:
     def check(self, event: Any, depth: int) -> None:
         if isinstance(event, self.yaml.AliasEvent) or event.anchor:
             self.refuse(event, "anchors and aliases (& and *) are not allowed")
-        if event.tag and not (isinstance(event, self.yaml.ScalarEvent) and event.tag == "!"):
-            self.refuse(event, f"tags are not allowed ({event.tag})")
+        if event.tag:
+            self.refuse(event, f"tags are not allowed ({event.tag[:60]})")
         if depth > MAX_DEPTH:
             self.refuse(event, f"nested deeper than {MAX_DEPTH} levels")
+
+    def value(self, event: Any) -> str:
+        """A scalar's text. What was written as an escape is held to the same rule as what was written plainly."""
+        text: str = event.value
+        if unfit := UNFIT.search(text) or re.search("\r", text):
+            self.refuse(event, unfit_message(unfit[0]))
+        return text
 
     def items(self, depth: int) -> Iterator[Node]:
         while not isinstance(event := next(self.events), self.yaml.SequenceEndEvent):
@@ -127,13 +152,14 @@ class Composer:
         while not isinstance(event := next(self.events), self.yaml.MappingEndEvent):
             if not isinstance(event, self.yaml.ScalarEvent):
                 self.refuse(event, "a key must be a plain word, not a list, a mapping or an alias")
-            line = event.start_mark.line + 1
-            if event.value in seen:
-                self.refuse(event, f'the key "{event.value}" stands twice, first on line {seen[event.value]}')
-            if event.value == "<<" and not event.style:
+            self.check(event, depth)
+            key, line = self.value(event), event.start_mark.line + 1
+            if key in seen:
+                self.refuse(event, f'the key "{key[:60]}" stands twice, first on line {seen[key]}')
+            if key == "<<" and not event.style:
                 self.refuse(event, "merge keys (<<) are not allowed")
-            seen[event.value] = line
-            yield Pair(event.value, self.node(next(self.events), depth + 1), self.file, line)
+            seen[key] = line
+            yield Pair(key, self.node(next(self.events), depth + 1), self.file, line)
 
     def refuse(self, event: Any, message: str) -> None:
         raise SpecError(fault(self.file, event.start_mark.line + 1, message))
@@ -157,12 +183,12 @@ def find(node: Node, pointer: str) -> tuple[str, int]:
     place = (node.file, node.line)
     for step in pointer_steps(pointer):
         if isinstance(node, Mapping):
-            pair = next((p for p in node.pairs if p.key == step), None)
+            pair = node.by_key.get(step)
             if pair is None:
                 break
             node, place = pair.value, (pair.file, pair.line)
-        elif isinstance(node, Sequence) and step.isdigit() and int(step) < len(node.items):
-            node = node.items[int(step)]
+        elif isinstance(node, Sequence) and (index := list_index(step, len(node.items))) is not None:
+            node = node.items[index]
             place = (node.file, node.line)
         else:
             break
@@ -173,6 +199,11 @@ def pointer_steps(pointer: str) -> list[str]:
     return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
 
 
+def list_index(step: str, count: int) -> int | None:
+    """What a step of a pointer names in a list of `count` items: digits without leading zeros (RFC 6901, 4)."""
+    return int(step) if re.fullmatch("0|[1-9][0-9]{0,8}", step) and int(step) < count else None
+
+
 def pointer_to(*steps: object) -> str:
     """The RFC 6901 pointer of `steps`."""
     return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps)
@@ -180,7 +211,7 @@ def pointer_to(*steps: object) -> str:
 
 # ------------------------------------------------------------------------------------------------- values by schema
 
-JSON_NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
+JSON_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
 
 
@@ -189,10 +220,16 @@ def plain_value(text: str) -> object:
     words: dict[str, object] = {"": None, "null": None, "true": True, "false": False}
     if text in words:
         return words[text]
-    if len(text) > 18 or not JSON_NUMBER.fullmatch(text):
+    number = json_number(text)
+    return number if repr(number) == text and (isinstance(number, float) or len(text) <= 18) else text
+
+
+def json_number(text: str) -> int | float | str:
+    """The number that `text` is in JSON, `text` itself where it is none or not finite."""
+    if len(text) > 64 or not JSON_NUMBER.fullmatch(text):
         return text
     number: int | float = float(text) if set(text) & set(".eE") else int(text)
-    return number if repr(number) == text else text
+    return number if abs(number) < float("inf") else text
 
 
 def typed(node: Node, schema: dict[str, Any]) -> Any:
@@ -211,9 +248,11 @@ def typed_by(node: Node, schemas: list[dict[str, Any]], root: dict[str, Any]) ->
 
 
 def scalar_by(text: str, branches: list[dict[str, Any]]) -> object:
-    value = plain_value(text)
     types = {t for b in branches for t in ([b["type"]] if isinstance(b.get("type"), str) else b.get("type", ()))}
-    fits = TYPES[type(value)] in types or (isinstance(value, int) and "number" in types)
+    if types & {"integer", "number"} and "string" not in types and (number := json_number(text)) is not text:
+        return number
+    value = plain_value(text)
+    fits = TYPES[type(value)] in types or (type(value) is int and "number" in types)
     return text if "string" in types and not fits else value
 
 

@@ -54,6 +54,7 @@ class Tree:
     entries: dict[str, Entry] = field(default_factory=dict)
     folded: dict[str, str] = field(default_factory=dict)
     keys: dict[str, str] = field(default_factory=dict)
+    reused: set[str] = field(default_factory=set)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def put(self, path: str, data: bytes, role: str | None = None) -> Entry:
@@ -120,6 +121,7 @@ class Tree:
         try:
             os.fchmod(fd, FILE_MODE)
             self.add(path, known.sha256, known.identity.size, role, key)
+            self.reused.add(path)
         except PermissionError:  # the release that is replaced belongs to somebody else
             os.unlink(target)
             return False
@@ -135,6 +137,17 @@ class Tree:
         """Folders get their mode. The tree is whole."""
         for folder, _, _ in os.walk(self.root):
             os.chmod(folder, FOLDER_MODE)
+
+    def flush(self) -> None:
+        """Waits until what this build wrote is on the disk; files taken from the pool are as safe as they were."""
+        folders = [Path(folder) for folder, _, _ in os.walk(self.root)]
+        for path in [*(self.root / path for path in self.entries if path not in self.reused), *folders]:
+            with disk(str(path)):
+                fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+                try:
+                    os.fsync(fd)
+                finally:
+                    os.close(fd)
 
     # ------------------------------------------------------------------------------------------------------- inside
 

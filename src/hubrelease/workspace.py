@@ -41,14 +41,13 @@ class Workspace:
         return path
 
     def publish(self, tree: Path) -> None:
-        """Puts the finished `tree` in the target's place; the old release is then removed."""
+        """Puts the finished `tree` in the target's place; the old release can then be removed."""
         provenance = (tree / verify_release.PROVENANCE).read_bytes()
         marker = {"tree": tree.name, "provenance": sha256(provenance)}
         write_durably(self.folder / "swap.json", canonical.dumps(marker))
         if not self.target.exists():
             self.rename(tree, self.target)
         else:
-            flush(self.folder)  # the old release goes only when the new one is on the disk
             if not exchange(tree, self.target):
                 self.rename(self.target, self.folder / "previous")
                 self.rename(tree, self.target)
@@ -117,8 +116,10 @@ def recover(target: Path) -> None:
 
 
 def finish_swap(target: Path, folder: Path) -> None:
-    """Forward if the new tree is whole, else back; only where the target is absent in between."""
+    """Forward if the new tree is whole, else back, where the target is absent in between; else the old release goes."""
     previous = folder / "previous"
+    if target.exists():
+        shutil.rmtree(previous, ignore_errors=True)
     if target.exists() or not previous.exists():
         return
     try:
@@ -142,17 +143,6 @@ def exchange(one: Path, other: Path) -> bool:
         return False
     mend = "choose a folder that is no mount point, on a disk that you may write to"
     raise OutsideError(problem("disk-fault", str(other), f"could not be put in place: {os.strerror(code)}", mend))
-
-
-def flush(folder: Path) -> None:
-    """Waits until the file system that holds `folder` has written what it holds back."""
-    call = getattr(ctypes.CDLL(None), "syncfs", None)
-    fd = os.open(folder, os.O_RDONLY)
-    try:
-        if call is None or call(fd) != 0:
-            os.sync()
-    finally:
-        os.close(fd)
 
 
 def write_durably(file: Path, data: bytes) -> None:

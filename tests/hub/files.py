@@ -5,6 +5,7 @@ The same large file is described in two ways, as the real Hub does it: `lfs.sha2
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
@@ -29,6 +30,7 @@ def info(hub: Hub, request: Request, repo: Repo, rev: str = "main") -> Answer:
         "downloads": 0,
         "likes": 0,
         "tags": [],
+        "cardData": _card_data(repo, sha),
         "createdAt": iso_time(repo.created),
         "lastModified": iso_time(repo.commit(sha).when),
         "siblings": [_sibling(repo, file, request.flag("blobs")) for file in _files(repo, sha)],
@@ -38,6 +40,13 @@ def info(hub: Hub, request: Request, repo: Repo, rev: str = "main") -> Answer:
     if expand := request.query.get("expand"):
         value = {name: value[name] for name in value if name in ("id", *expand)}
     return json_answer(value)
+
+
+def _card_data(repo: Repo, sha: str) -> dict[str, str] | None:
+    """The flat `key: value` lines of the card's head; ours has no YAML parser."""
+    blob = repo.blobs(sha).get("README.md")
+    found = re.match(rb"---\r?\n(.*?)^---\s*$", repo.objects.get("blob", blob), re.DOTALL | re.MULTILINE) if blob else None
+    return dict(re.findall(r"^(\w+): *(\S.*?) *$", found[1].decode(), re.MULTILINE)) if found else None
 
 
 def _files(repo: Repo, sha: str) -> list[File]:

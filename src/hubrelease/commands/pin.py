@@ -33,6 +33,8 @@ def COMMAND(release: str, update: tuple[str, ...], outdated: bool, offline: bool
     """
     spec = load_spec(release)
     progress = report.progress_for(quiet)
+    if outdated and update:
+        raise click.UsageError("--outdated only lists; give --update in a second command")
     if outdated:
         return outdated_outcome(spec, list(pins.outdated(spec, locks.read(spec) or locks.Lock(), api.outside_for(spec, offline, progress))))
     before = locks.read(spec)
@@ -48,14 +50,20 @@ def COMMAND(release: str, update: tuple[str, ...], outdated: bool, offline: bool
 
 
 def outdated_outcome(spec: Spec, moved: list[Change]) -> Outcome:
-    lines = [f"{c.name}: pinned {short(c.before)}, upstream is at {short(c.after)}" for c in moved] or ["everything is as upstream has it"]
+    lines = [f"{c.name}: {pinned_text(c)}, upstream is at {short(c.after)}" for c in moved] or ["everything is as upstream has it"]
     hint = f"hubrelease pin {spec.folder} " + " ".join(f"--update {c.name}" for c in moved) if moved else None
     return Outcome("pin", Exit.GOOD, value={"outdated": [asdict(c) for c in moved]}, lines=lines, hint=hint)
+
+
+def pinned_text(change: Change) -> str:
+    return f"pinned {short(change.before)}" if change.before else "not pinned yet"
 
 
 def change_text(change: Change) -> str:
     if change.before is None:
         return f"{change.name}: pinned at {short(change.after)}"
+    if change.before == change.after:
+        return f"{change.name}: still at {short(change.after)}, with what release.yaml asks for now"
     return f"{change.name}: removed" if change.after is None else f"{change.name}: {short(change.before)} → {short(change.after)}"
 
 

@@ -10,11 +10,13 @@ from functools import cache
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from hubrelease.errors import CheckFailed, problem
 from hubrelease.family import members
 from hubrelease.glob_paths import matches_any
 from hubrelease.lock import LockedSource
 from hubrelease.outside import Outside
 from hubrelease.spec import Source
+from hubrelease.verify_release import path_fault, printable
 
 
 class Kind(NamedTuple):
@@ -40,8 +42,15 @@ def kinds() -> dict[str, Kind]:
 
 
 def select(source: Source, paths: Iterable[str]) -> tuple[list[str], list[str]]:
-    """(wanted, others) of a source's paths, relative to its `path`; what lies outside of that is neither."""
+    """(wanted, others) of a source's paths, relative to its `path`; what lies outside of that is neither.
+
+    CheckFailed (HR123) for a wanted path that no release can hold.
+    """
     prefix = f"{source.path}/" if source.path else ""
     inside = sorted(path.removeprefix(prefix) for path in paths if path.startswith(prefix))
     wanted = [path for path in inside if matches_any(path, source.wanted)]
-    return wanted, [path for path in inside if path not in set(wanted)]
+    faults = [(path, fault) for path in wanted if (fault := path_fault(path))]
+    if faults:
+        mend = "rename it upstream, or leave it out under files"
+        raise CheckFailed([problem("path-invalid", f"{source.name}:{path}", f"the name {fault}", mend) for path, fault in faults])
+    return wanted, [printable(path) for path in inside if path not in set(wanted)]

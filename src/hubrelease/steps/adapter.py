@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hubrelease import canonical
+from hubrelease import canonical, disclosure
 from hubrelease.errors import CheckFailed, problem
 from hubrelease.steps import Build
 from hubrelease.tree import Copy
@@ -59,4 +59,8 @@ def public_config(build: Build, data: bytes) -> dict[str, Any]:
         where = build.spec.where("/adapter")
         message = f'the adapter\'s base "{adapter.base_model}" is no repository of the Hub, so the adapter could not name it'
         raise CheckFailed(problem("source-invalid", where, message, "set adapter.base_model to an hf: source"))
+    if base.name in disclosure.hidden(build.spec, build.sources.lock):
+        where = build.spec.where("/adapter")
+        message = f'the adapter has to name its base "{base.name}", which is private'
+        raise CheckFailed(problem("source-undisclosed", where, message, f"list {base.name} under publish.disclose, or take a public base"))
     return {**config, "base_model_name_or_path": base.request["hf"], "revision": base.revision}

@@ -1,0 +1,89 @@
+"""A private repository, and a folder of the author's machine, appear nowhere in a release unless the author allows it."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import tiny_upstream
+from hub import Hub
+from project import UPSTREAM, Project, tree
+
+ADAPTER = {
+    "adapter_config.json": tiny_upstream.json_bytes({"peft_type": "LORA", "base_model_name_or_path": "/home/trainer/base", "revision": None}),
+    "adapter_model.safetensors": tiny_upstream.shard({"base_model.model.q.lora_A.weight": (2, 4)}),
+}
+
+
+@pytest.fixture
+def private(hub: Hub, author: Project) -> Project:
+    hub.repos[UPSTREAM].private = True
+    return author
+
+
+def files_that_say(folder: Path, text: str) -> list[str]:
+    return [path for path, data in tree(folder).items() if text.encode() in data]
+
+
+def test_a_private_repository_is_named_nowhere(private: Project) -> None:
+    private.build().good()
+    assert files_that_say(private.out, UPSTREAM) == []
+    provenance = json.loads((private.out / "MODEL_PROVENANCE.json").read_bytes())["predicate"]["buildDefinition"]
+    assert provenance["externalParameters"]["spec"]["sources"]["base_model"]["hf"] == "undisclosed/undisclosed"
+    (base,) = provenance["resolvedDependencies"]
+    assert base["uri"] == "hf://undisclosed/undisclosed"
+    assert base["digest"] == {"gitCommit": private.locked()["gitCommit"]}
+    private.run("verify", private.out).good()
+
+
+def test_a_disclosed_repository_is_named(private: Project) -> None:
+    private.spec(publish={"disclose": ["base_model"]}).build().good()
+    assert files_that_say(private.out, UPSTREAM) == ["MODEL_PROVENANCE.json", "README.md"]
+
+
+@pytest.mark.parametrize("place", ["a file of the base", "the author's own words", "the card's base model", "a template"])
+def test_a_name_that_would_slip_out_another_way_stops_the_build(hub: Hub, private: Project, place: str) -> None:
+    if place == "a file of the base":
+        hub.commit(UPSTREAM, {"config.json": tiny_upstream.json_bytes({"_name_or_path": UPSTREAM})})
+        where = {"config.json"}
+    elif place == "the author's own words":
+        private.sources(base_model={"hf": UPSTREAM, "note": f"This is {UPSTREAM} itself."})
+        where = {"README.md", "MODEL_PROVENANCE.json"}
+    elif place == "the card's base model":
+        private.spec(card={"base_model": UPSTREAM})
+        where = {"README.md", "MODEL_PROVENANCE.json"}
+    else:
+        (private.folder / "card.j2").write_text("{% extends 'card.md.j2' %}{% block usage %}Made from upstream/tiny.{% endblock %}")
+        private.spec(card={"template": "card.j2"})
+        where = {"README.md"}
+    refused = private.build()
+    assert refused.code == 1
+    assert {(p["kind"], p["file"]) for p in refused.problems} == {("source-undisclosed", path) for path in where}
+    assert not private.out.exists()
+
+
+def test_an_adapter_does_not_name_a_private_base(hub: Hub, private: Project) -> None:
+    hub.create("upstream/adapter", ADAPTER)
+    sources = {"base_model": {"hf": UPSTREAM}, "lora": {"hf": "upstream/adapter"}}
+    refused = private.spec(sources=sources, adapter={"source": "lora"}).build()
+    assert (refused.code, refused.only()["kind"]) == (1, "source-undisclosed")
+    private.spec(sources=sources, adapter={"source": "lora"}, publish={"disclose": ["base_model"]}).build().good()
+
+
+def test_the_address_of_a_repository_on_this_disk_stays_on_this_disk(author: Project, tmp_path: Path) -> None:
+    upstream = tmp_path / "work" / "repository"
+    upstream.mkdir(parents=True)
+    for path, data in tiny_upstream.base().items():
+        (upstream / path).write_bytes(data)
+    git = ["git", "-C", str(upstream), "-c", "user.name=a", "-c", "user.email=a@example.org"]
+    for arguments in (["init", "-q"], ["add", "."], ["commit", "-qm", "first"]):
+        subprocess.run([*git, *arguments], check=True)
+    author.spec(sources={"base_model": {"git": f"file://{upstream}"}}, publish={"disclose": ["base_model"]}).build().good()
+    assert files_that_say(author.out, str(tmp_path)) == []
+    assert files_that_say(author.out, "file:///undisclosed") == ["MODEL_PROVENANCE.json", "README.md"]
+
+
+def test_nothing_of_this_machine_is_in_a_release(author: Project, tmp_path: Path) -> None:
+    author.build().good()
+    assert files_that_say(author.out, str(tmp_path)) == []
