@@ -1,6 +1,6 @@
 """A pass-through build against the larger of copying the files and hashing them; a rebuild after an edit of the card alone.
 
-    python bench/build_speed.py [--gib 8] [--shards 16] [--rounds 3]
+python bench/build_speed.py [--gib 8] [--shards 16] [--rounds 3]
 """
 
 from __future__ import annotations
@@ -36,7 +36,11 @@ def main() -> None:
     found = {name: statistics.median(values) for name, values in times.items()}
     limit = max(found["copy (cp -r)"], found["hash, two threads"])
     rows = [(name, f"{s:.2f} s", f"{s / limit:.2f}") for name, s in found.items()]
-    table(f"build of {asked.gib:g} GiB in {asked.shards} shards, cached, one file system, medians of {asked.rounds}", rows, ("", "time", "of the larger limit"))
+    table(
+        f"build of {asked.gib:g} GiB in {asked.shards} shards, cached, one file system, medians of {asked.rounds}",
+        rows,
+        ("", "time", "of the larger limit"),
+    )
 
 
 if __name__ == "__main__":

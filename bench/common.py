@@ -154,8 +154,11 @@ def peak_mib(command: list[str]) -> tuple[float, float]:
 
 
 def machine() -> str:
-    model = next((line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")), "?")
-    return f"{model}, {len(os.sched_getaffinity(0))} cores, Python {platform.python_version()}, {platform.system()} {platform.release().split('-')[0]}"
+    model = next(
+        (line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")), "?"
+    )
+    system = f"{platform.system()} {platform.release().split('-')[0]}"
+    return f"{model}, {len(os.sched_getaffinity(0))} cores, Python {platform.python_version()}, {system}"
 
 
 def table(title: str, rows: list[tuple[str, ...]], head: tuple[str, ...]) -> None:

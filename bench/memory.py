@@ -1,6 +1,6 @@
 """Peak memory of build and verify on sparse releases of two sizes each; whether the holes are kept.
 
-    python bench/memory.py [--build-gib 16] [--verify-gib 64]
+python bench/memory.py [--build-gib 16] [--verify-gib 64]
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ def main() -> None:
             write_spec(spec, "model")
             run(*HUBRELEASE, "pin", str(spec))
             peak, seconds = peak_mib([*HUBRELEASE, "build", str(spec), "--out", str(folder / f"out-{gib}")])
-            rows.append(("build", f"{gib} GiB", f"{peak:.0f} MiB", f"{seconds:.1f} s", f"{allocated(folder / f'out-{gib}') / 1e6:.1f} MB on disk"))
+            rows.append(
+                ("build", f"{gib} GiB", f"{peak:.0f} MiB", f"{seconds:.1f} s", f"{allocated(folder / f'out-{gib}') / 1e6:.1f} MB on disk")
+            )
         for gib in (1, asked.verify_gib):
             release = sealed(folder / f"verify-{gib}", gib * GIB, max(1, gib // 4), sparse=True)
             for name, command in (("verify", [*HUBRELEASE, "verify", str(release)]),

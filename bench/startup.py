@@ -1,6 +1,6 @@
 """Wall time of `hubrelease --help` against `hf --help`.
 
-    python bench/startup.py [--rounds 15]
+python bench/startup.py [--rounds 15]
 """
 
 from __future__ import annotations

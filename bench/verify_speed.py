@@ -1,6 +1,6 @@
 """verify against its peers on one cached release: hashlib with two threads, sha256sum two at a time, model_signing if installed.
 
-    python bench/verify_speed.py [--gib 8] [--shards 16] [--rounds 5]
+python bench/verify_speed.py [--gib 8] [--shards 16] [--rounds 5]
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ def main() -> None:
             "hubrelease verify": lambda: run(*HUBRELEASE, "verify", str(release)),
             "verify_release.py": lambda: run(sys.executable, "-I", str(release / "runtime/verify_release.py"), str(release)),
             "sha256sum, two at a time": lambda: subprocess.run(
-                ["xargs", "-0", "-P2", "-n1", "sha256sum"], input=b"\0".join(str(f).encode() for f in files), stdout=subprocess.DEVNULL, check=True
+                ["xargs", "-0", "-P2", "-n1", "sha256sum"],
+                input=b"\0".join(str(f).encode() for f in files),
+                stdout=subprocess.DEVNULL,
+                check=True,
             ),
         }
         if shutil.which("model_signing"):
@@ -30,7 +33,9 @@ def main() -> None:
         found = medians(asked.rounds, works)
     reference = found["hashlib, two threads"]
     rows = [(name, f"{s:.2f} s", f"{asked.gib / s:.2f} GiB/s", f"{reference / s:.3f}") for name, s in found.items()]
-    table(f"verify of {asked.gib:g} GiB in {asked.shards} shards, cached, medians of {asked.rounds}", rows, ("", "time", "rate", "of hashlib"))
+    table(
+        f"verify of {asked.gib:g} GiB in {asked.shards} shards, cached, medians of {asked.rounds}", rows, ("", "time", "rate", "of hashlib")
+    )
 
 
 def model_signing(release, folder):

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
 import tiny_upstream
 from hub import Hub
 from project import UPSTREAM, Project, project

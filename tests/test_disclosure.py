@@ -5,13 +5,14 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
 import tiny_upstream
 from hub import Hub
 from project import UPSTREAM, Project, tree
 
 ADAPTER = {
-    "adapter_config.json": tiny_upstream.json_bytes({"peft_type": "LORA", "base_model_name_or_path": "/home/trainer/base", "revision": None}),
+    "adapter_config.json": tiny_upstream.json_bytes(
+        {"peft_type": "LORA", "base_model_name_or_path": "/home/trainer/base", "revision": None}
+    ),
     "adapter_model.safetensors": tiny_upstream.shard({"base_model.model.q.lora_A.weight": (2, 4)}),
 }
 

@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 import pytest
-
 import tiny_upstream
 from hub import Hub
 from project import UPSTREAM, Project, project

@@ -66,7 +66,9 @@ def both(folder: str | os.PathLike[str], *options: str) -> Said:
     """
     main = hubrelease_verify(folder, *options)
     alone = stand_alone(folder)
-    mine = {(f["kind"], f["severity"], f["file"], f["message"]) for f in main.findings if f["kind"] in CODES or f["kind"] not in KNOWN_ALONE}
+    mine = {
+        (f["kind"], f["severity"], f["file"], f["message"]) for f in main.findings if f["kind"] in CODES or f["kind"] not in KNOWN_ALONE
+    }
     theirs = {(f["kind"], f["severity"], f["file"], f["message"]) for f in alone.findings}
     if not options:
         extra = {row for row in mine - theirs if row[0] in CODES}

@@ -1,4 +1,7 @@
-"""`include:` of release.yaml: several YAML files laid over each other into one node, each value knowing its file."""
+"""`include:` of release.yaml: several YAML files laid over each other into one node, each value knowing its file.
+
+Paths are relative to the folder of release.yaml, in included files too. A file is read once, however often it is named.
+"""
 
 from __future__ import annotations
 
@@ -6,25 +9,63 @@ import os
 from pathlib import Path
 
 from hubrelease.errors import OutsideError, Problem, SpecError, Where, problem
-from hubrelease.strict_yaml import Mapping, Node, Scalar, Sequence, compose, merge
+from hubrelease.strict_yaml import MAX_BYTES, Mapping, Node, Scalar, Sequence, compose, merge
 
+MAX_CHAIN = 16  # files that include files
 MEND = "name a file inside the folder of release.yaml, by a relative path"
 
 
 def load_merged(file: Path) -> Node:
-    """The node of `file` laid over its includes, in their order. SpecError for each faulty include."""
-    return load(file, file.parent, ())
+    """The node of `file` laid over its includes, in their order. SpecError with every fault of every file."""
+    return Loader(file.parent).load(file, ())
 
 
-def load(file: Path, folder: Path, chain: tuple[str, ...]) -> Node:
-    name = os.path.relpath(file, folder).replace(os.sep, "/")
-    node = compose(read(file, name), name)
-    if not isinstance(node, Mapping):
-        raise SpecError(problem("spec-invalid", Where(name, 1), "is not a mapping of keys", "start from `hubrelease init`"))
-    merged: Node = Mapping((), name, 1)
-    for item in include_items(node):
-        merged = merge(merged, load(included(item, folder, (*chain, name)), folder, (*chain, name)))
-    return merge(merged, node)
+class Loader:
+    """`done` holds each file's merged node: two files that include a third must not make the work grow as 2^n."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.done = folder, dict[str, Node]()
+
+    def load(self, file: Path, chain: tuple[str, ...]) -> Node:
+        real = os.path.realpath(file)
+        if real not in self.done:
+            self.done[real] = self.merged(file, (*chain, real))
+        return self.done[real]
+
+    def merged(self, file: Path, chain: tuple[str, ...]) -> Node:
+        name = os.path.relpath(file, self.folder).replace(os.sep, "/")
+        node = compose(read(file, name), name)
+        if not isinstance(node, Mapping):
+            raise SpecError(problem("spec-invalid", Where(name, 1), "is not a mapping of keys", "start from `hubrelease init`"))
+        whole: Node = Mapping((), name, 1)
+        problems: list[Problem] = []
+        for number, item in enumerate(include_items(node)):
+            try:
+                whole = merge(whole, self.load(self.included(item, number, chain), chain))
+            except SpecError as error:
+                problems += error.problems
+        if problems:
+            raise SpecError(problems)
+        return merge(whole, node)
+
+    def included(self, item: Scalar, number: int, chain: tuple[str, ...]) -> Path:
+        """The file that an item of `include` names. SpecError (HR105) with the line of the item."""
+        path = self.folder / item.text
+        real, folder = os.path.realpath(path), os.path.realpath(self.folder)
+        if item.text.startswith(("/", "~")) or ".." in item.text.split("/") or not item.text:
+            message = f'"{item.text}" leaves the folder of release.yaml'
+        elif not real.startswith(folder.rstrip(os.sep) + os.sep):
+            message = f'"{item.text}" is a link that leaves the folder'
+        elif not os.path.isfile(real):
+            message = f'"{item.text}" does not exist'
+        elif real in chain:
+            steps = [os.path.relpath(step, folder) for step in (*chain[chain.index(real) :], real)]
+            message = f'"{item.text}" includes itself ({" → ".join(steps)})'
+        elif len(chain) >= MAX_CHAIN:
+            message = f'"{item.text}" is more than {MAX_CHAIN} includes away from release.yaml'
+        else:
+            return path
+        raise SpecError(problem("include-fault", Where(item.file, item.line, f"/include/{number}"), message, MEND))
 
 
 def include_items(node: Mapping) -> list[Scalar]:
@@ -36,30 +77,14 @@ def include_items(node: Mapping) -> list[Scalar]:
     return [item for item in found.items if isinstance(item, Scalar)]
 
 
-def included(item: Scalar, folder: Path, chain: tuple[str, ...]) -> Path:
-    def refuse(message: str) -> SpecError:
-        found: Problem = problem("include-fault", Where(item.file, item.line, "/include"), message, MEND)
-        return SpecError(found)
-
-    if item.text.startswith(("/", "~")) or ".." in item.text.split("/") or not item.text:
-        raise refuse(f'"{item.text}" leaves the folder of release.yaml')
-    if item.text in chain:
-        raise refuse(f'"{item.text}" includes itself ({" → ".join((*chain, item.text))})')
-    path = folder / item.text
-    inside = os.path.realpath(path).startswith(os.path.realpath(folder) + os.sep)
-    if not inside:
-        raise refuse(f'"{item.text}" is a link that leaves the folder')
-    if not path.is_file():
-        raise refuse(f'"{item.text}" does not exist')
-    return path
-
-
 def read(file: Path, name: str) -> bytes:
-    if not file.is_file():
-        message = "does not exist" if not file.exists() else "is not a file"
-        raise SpecError(problem("spec-invalid", Where(name), message, "run `hubrelease init`, or name the folder that holds it"))
+    """The bytes of a file, no more than compose needs to see that they are too many."""
+    if not os.path.isfile(file):
+        message = "is not a file" if os.path.lexists(file) else "does not exist"
+        raise SpecError(problem("spec-invalid", Where(name, 1), message, "run `hubrelease init`, or name the folder that holds it"))
     try:
-        return file.read_bytes()
+        with open(file, "rb") as stream:
+            return stream.read(MAX_BYTES + 1)
     except OSError as error:
         raise OutsideError(
             problem("local-file-missing", Where(name), f"could not be read: {error.strerror}", "give yourself read access")

@@ -12,7 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from hubrelease import verify_release
+from hubrelease.containers import Containers
 from hubrelease.verify_release import Result
+
+MAX_JSON_BYTES = 64 * 2**20  # tokenizer.json of large vocabularies takes some 20 MB
 
 
 class Release:
@@ -21,20 +24,50 @@ class Release:
     def __init__(self, root: Path, result: Result, overlay: Mapping[str, bytes] | None = None) -> None:
         self.root, self.result, self.overlay = root, result, dict(overlay or {})
         self.folder = verify_release.Folder(root)
+        self.parsed: dict[str, Any] = {}
 
-    def names(self) -> set[str]:
+    @cached_property
+    def files(self) -> frozenset[str]:
         """Every regular file, listed or not."""
         found = {path for path, entry in self.result.entries.items() if verify_release.not_a_link(self.folder, self.result.entries, path)}
-        return found | set(self.overlay)
+        return frozenset(found | set(self.overlay))
 
     def read(self, path: str, limit: int = 16 * 2**20) -> bytes | None:
         """The bytes of a file of at most `limit` bytes; None where it is absent or larger. OSError if it can't be read."""
         if path in self.overlay:
             return self.overlay[path]
-        if path not in self.names():
+        if path not in self.files:
             return None
         data: bytes = self.folder.read(path, limit + 1)
         return data if len(data) <= limit else None
+
+    def json(self, path: str) -> Any:
+        """The value of a JSON file of the release, parsed once and strictly; None where it is absent or can't be parsed."""
+        if path not in self.parsed:
+            self.parsed[path] = self.parse_json(path)
+        return self.parsed[path]
+
+    def parse_json(self, path: str) -> Any:
+        try:
+            data = self.read(path, MAX_JSON_BYTES)
+            return None if data is None else verify_release.strict_json(data)
+        except (OSError, ValueError):
+            return None  # reported by the checks on unreadable files and on JSON that is not JSON
+
+    def config(self, path: str = "config.json") -> Mapping[str, Any]:
+        """A JSON file that should hold an object; an empty mapping where it does not."""
+        value = self.json(path)
+        return value if isinstance(value, dict) else {}
+
+    @cached_property
+    def containers(self) -> Containers:
+        """The safetensors files."""
+        return Containers(self)
+
+    @cached_property
+    def missing(self) -> frozenset[str]:
+        """Files that the provenance lists and that are not here: a partial download, which checks must not call a fault."""
+        return frozenset(s.name for s in self.result.missing)
 
     @cached_property
     def document(self) -> Mapping[str, Any]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from difflib import get_close_matches
+from functools import cache
 from typing import Any
 
 from hubrelease.errors import Problem, Where, problem
@@ -16,11 +18,27 @@ WORDS = {"object": "a mapping", "array": "a list", "string": "text", "integer": 
 
 def validate(value: object, schema: dict[str, Any], locate: Callable[[str], Where]) -> list[Problem]:
     """Every fault of `value` against `schema`, in order of line. `locate` turns a pointer into a place."""
-    from jsonschema import Draft202012Validator
-
-    errors = Draft202012Validator(schema).iter_errors(value)
-    found = [p for error in errors for p in problems_of(error, locate)]
+    errors = list(validator()(schema).iter_errors(value))
+    exact = {tuple(error.absolute_path) for error in errors if error.validator in ("const", "enum")}
+    told = [e for e in errors if e.validator != "type" or tuple(e.absolute_path) not in exact]  # not the same thing twice
+    found = [p for error in told for p in problems_of(error, locate)]
     return sorted(found, key=lambda p: (p.where.file, p.where.line or 0, p.where.pointer or ""))
+
+
+@cache
+def validator() -> Any:
+    """Draft 2020-12, but `$` in a pattern is the very end (Python's also fits before a last LF), and 1.0 is no integer."""
+    from jsonschema import Draft202012Validator, ValidationError, validators
+
+    def pattern(_: Any, wanted: str, instance: object, __: Any) -> Iterator[ValidationError]:
+        if isinstance(instance, str) and not re.search(re.sub(r"\$$", r"\\Z", wanted), instance):
+            yield ValidationError(f"does not fit {wanted}")
+
+    def is_integer(_: Any, instance: object) -> bool:
+        return type(instance) is int
+
+    types = Draft202012Validator.TYPE_CHECKER.redefine("integer", is_integer)
+    return validators.extend(Draft202012Validator, {"pattern": pattern}, type_checker=types)
 
 
 def problems_of(error: Any, locate: Callable[[str], Where]) -> Iterator[Problem]:
@@ -28,10 +46,9 @@ def problems_of(error: Any, locate: Callable[[str], Where]) -> Iterator[Problem]
     if error.validator == "additionalProperties":
         yield from unknown_keys(error, path, locate)
         return
-    where = locate(pointer_to(*path))
-    if error.validator == "propertyNames":
-        where = locate(pointer_to(*path, error.instance))
-    yield problem("spec-invalid", where, sentence(error), mend_of(error))
+    if "propertyNames" in error.absolute_schema_path:
+        path.append(error.instance)
+    yield problem("spec-invalid", locate(pointer_to(*path)), sentence(error), mend_of(error))
 
 
 def unknown_keys(error: Any, path: list[object], locate: Callable[[str], Where]) -> Iterator[Problem]:
@@ -42,27 +59,35 @@ def unknown_keys(error: Any, path: list[object], locate: Callable[[str], Where])
         near = get_close_matches(key, known, 1, 0.6)
         hint = f'; the nearest known key is "{near[0]}"' if near else f"; known here: {', '.join(known)}"
         mend = f'write "{near[0]}"' if near else "remove it"
-        yield problem("spec-unknown-key", locate(pointer_to(*path, key)), f'the key "{key}" is not known{hint}', mend)
+        yield problem("spec-unknown-key", locate(pointer_to(*path, key)), f"the key {shown(key)} is not known{hint}", mend)
 
 
 def sentence(error: Any) -> str:
     value, rule = shown(error.instance), error.validator_value
     if error.validator == "required":
-        absent = next(key for key in rule if key not in error.instance and f"'{key}'" in error.message)
-        return f'"{absent}" is missing'
+        return f'"{absent_key(error)}" is missing'
     if error.validator == "type":
         return f"is {value}, must be {wanted_type(rule)}"
     if error.validator == "const":
         return f"is {value}, must be {shown(rule)}"
     if error.validator == "enum":
         return f"is {value}, must be one of {', '.join(map(str, rule))}"
+    if error.validator == "minLength" and not error.instance:
+        return "must not be empty"
     if error.validator in ("pattern", "minLength"):
         return f"is {value}, must be {error.schema.get('x-form', f'like {rule}')}"
     if error.validator == "minItems":
         return "must not be empty"
     if error.validator == "minimum":
         return f"is {value}, must be at least {rule}"
-    return f"is {value}: {error.message}"
+    if error.validator == "maximum":
+        return f"is {value}, must be at most {rule}"
+    return f"is {value}, which fits none of the forms that the schema has"
+
+
+def absent_key(error: Any) -> str:
+    """The key that a `required` error is about: jsonschema says it in its message only."""
+    return next(key for key in error.validator_value if error.message == f"{key!r} is a required property")
 
 
 def mend_of(error: Any) -> str:
@@ -70,7 +95,8 @@ def mend_of(error: Any) -> str:
         near = get_close_matches(error.instance, [str(v) for v in error.validator_value], 1, 0.5)
         return f'write "{near[0]}"' if near else "choose one of these"
     if error.validator == "required":
-        return error.schema.get("description") or "add it; see schemas/release.schema.json"
+        described = error.schema.get("properties", {}).get(absent_key(error), {}).get("description")
+        return f"add it ({described.rstrip('.')})" if described else "add it; see schemas/release.schema.json"
     described = error.schema.get("description")
     return f"write {error.schema.get('x-form') or wanted_type(error.schema.get('type', 'string'))}" + (
         f" ({described.rstrip('.')})" if described else ""

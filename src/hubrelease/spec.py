@@ -7,8 +7,9 @@ them together as one SpecError; what a later version will support is refused by 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ from hubrelease import resources, strict_yaml
 from hubrelease.errors import Problem, SpecError, Where, problem
 from hubrelease.includes import load_merged
 from hubrelease.schema_problems import validate
-from hubrelease.strict_yaml import Node, pointer_to
+from hubrelease.strict_yaml import Node, pointer_steps, pointer_to
+from hubrelease.verify_release import path_fault
 
 FILE_NAME = "release.yaml"
 SOURCE_KINDS = ("hf", "git", "folder", "pypi", "image")
@@ -164,13 +166,24 @@ def load_spec(path: str | Path = ".") -> Spec:
     def locate(pointer: str) -> Where:
         return Where(*strict_yaml.find(node, pointer), pointer)
 
-    if problems := validate(value, schema, locate):
-        raise SpecError(problems)
+    faults = validate(value, schema, locate)
+    sound = sound_parts(value, faults)
+    faults += [*source_problems(sound, locate), *path_problems(sound, locate), *unsupported(sound, locate)]
+    faults += [*reference_problems(sound, value.get("sources", {}), locate)] if isinstance(value.get("sources", {}), dict) else []
+    if faults:
+        raise SpecError(sorted(faults, key=lambda p: (p.where.file, p.where.line or 0)))
     value.pop("include", None)
-    problems = [*source_problems(value, locate), *reference_problems(value, locate), *unsupported(value, locate)]
-    if problems:
-        raise SpecError(problems)
     return to_spec(file, value, node)
+
+
+def sound_parts(value: dict[str, Any], faults: Iterable[Problem]) -> dict[str, Any]:
+    """The top-level keys, and of `sources` the sources, that fit the schema: rules across keys look at no others."""
+    faulty = {tuple(pointer_steps(p.where.pointer or "")[:2]) for p in faults}
+    tops = {path[0] for path in faulty if path and path[0] != "sources"} | ({"sources"} if ("sources",) in faulty else set())
+    sound = {key: part for key, part in value.items() if key not in tops}
+    if "sources" in sound:
+        sound["sources"] = {name: s for name, s in sound["sources"].items() if ("sources", name) not in faulty}
+    return sound
 
 
 def override(spec: Spec, **changes: object) -> Spec:
@@ -216,7 +229,7 @@ def git_rules(source: dict[str, Any], at: str, locate: Any) -> Iterator[Problem]
             f'"{source["git"]}" is not an https://, ssh:// or file:// address',
             "write the address in that form",
         )
-    if re.match(r"[a-z]+://[^/@]*:[^/@]*@", source["git"]):
+    if re.match(r"https://[^/]*@|[a-z]+://[^/@]*:[^/]*@", source["git"]):
         yield problem(
             "source-invalid", locate(at + "/git"), "the address holds a password or token", "remove it; use git's own credential helper"
         )
@@ -266,12 +279,11 @@ def wanted_problems(source: dict[str, Any], at: str, locate: Any) -> Iterator[Pr
 KIND_RULES = {"hf": no_rules, "git": git_rules, "folder": folder_rules, "pypi": pypi_rules, "image": image_rules}
 
 
-def reference_problems(value: dict[str, Any], locate: Any) -> Iterator[Problem]:
-    """Names of sources that do not exist, and paths that leave the release."""
-    known = value.get("sources", {})
+def reference_problems(value: dict[str, Any], sources: Collection[str], locate: Any) -> Iterator[Problem]:
+    """Names of sources that do not exist."""
     for pointer, name in source_references(value):
-        if name not in known:
-            listed = ", ".join(known) or "none"
+        if name not in sources:
+            listed = ", ".join(sources) or "none"
             yield problem(
                 "source-unknown",
                 locate(pointer),
@@ -279,11 +291,19 @@ def reference_problems(value: dict[str, Any], locate: Any) -> Iterator[Problem]:
                 "correct the name, or add it",
             )
     image = value.get("runtime", {}).get("image")
-    if image and image not in known:
+    if image and image not in sources:
         yield from image_problems(image, locate("/runtime/image"))
+
+
+def path_problems(value: dict[str, Any], locate: Any) -> Iterator[Problem]:
+    """Paths that can't be part of a release, two files for one path, and packages without a version."""
+    taken: dict[str, str] = {}
     for pointer, path in release_paths(value):
-        if path.startswith("/") or ".." in path.split("/") or "\\" in path or not path.strip("/"):
-            yield problem("path-invalid", locate(pointer), f'"{path}" leaves the release', "write a path inside it")
+        fault = path_fault(path.removesuffix("/"))
+        if fault or path in taken:
+            message = f'"{path}" {fault}' if fault else f'"{path}" is also the path of {taken[path]}'
+            yield problem("path-invalid", locate(pointer), message, "write a path inside the release that nothing else has")
+        taken[path] = pointer
     for number, package in enumerate(value.get("runtime", {}).get("packages", ())):
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*(\[[A-Za-z0-9,._-]+\])?==[A-Za-z0-9.!+_-]+", package):
             yield problem(
@@ -308,8 +328,7 @@ def release_paths(value: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for number, item in enumerate(value.get("files", ())):
         yield f"/files/{number}/to", item["to"]
     for number, item in enumerate(value.get("benchmarks", ())):
-        if "as" in item:
-            yield f"/benchmarks/{number}/as", item["as"]
+        yield f"/benchmarks/{number}/{'as' if 'as' in item else 'receipt'}", receipt_path(item)
     if "to" in value.get("adapter", {}):
         yield "/adapter/to", value["adapter"]["to"]
 
@@ -325,12 +344,16 @@ LATER: dict[str, str] = {
     "/validation": "validation on a device",
     "/publish/sha256sums": "SHA256SUMS",
     "/publish/manifest": "manifest.json",
+    "/publish/repo_id": "publishing",
+    "/publish/private": "publishing",
+    "/publish/unvalidated": "publishing",
+    "/adapter/name": "a name for the adapter",
 }
 
 
 def unsupported(value: dict[str, Any], locate: Any) -> Iterator[Problem]:
     """What this version can't do yet is refused by name, never ignored."""
-    wanted = value["weights"]["format"]
+    wanted = value.get("weights", {}).get("format", SUPPORTED_FORMATS[0])
     if wanted not in SUPPORTED_FORMATS:
         yield problem(
             "not-supported",
@@ -411,8 +434,12 @@ def to_runtime(value: dict[str, Any] | None) -> Runtime | None:
 
 
 def to_receipt(value: dict[str, Any]) -> Receipt:
-    to = value.get("as", f"benchmarks/{value['receipt'].rsplit('/', 1)[-1]}")
-    return Receipt(value["receipt"], to, value.get("of"), value.get("note"))
+    return Receipt(value["receipt"], receipt_path(value), value.get("of"), value.get("note"))
+
+
+def receipt_path(value: dict[str, Any]) -> str:
+    """Where a receipt lies in the release."""
+    return str(value.get("as", f"benchmarks/{value['receipt'].rsplit('/', 1)[-1]}"))
 
 
 UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
@@ -424,4 +451,4 @@ def shard_bytes(size: str | int | None) -> int | None:
         return size
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([kMGT]i?)?B", size)
     assert match, size  # the schema has the same pattern
-    return max(1, int(float(match[1]) * UNITS[match[2] or ""]))
+    return max(1, int(Decimal(match[1]) * UNITS[match[2] or ""]))

@@ -20,7 +20,7 @@ import sys
 
 if __name__ == "__main__":  # before any other import: a json.py planted beside this file must not be run
     sys.dont_write_bytecode = True
-    if not sys.flags.safe_path and sys.path:
+    if not getattr(sys.flags, "safe_path", False) and sys.path:
         sys.path[:] = [entry for entry in sys.path[1:] if entry not in ("", sys.path[0])]
 
 import errno
@@ -38,6 +38,8 @@ from typing import Any, NamedTuple
 PROVENANCE, SIGNATURE = "MODEL_PROVENANCE.json", "model.sig"
 STATEMENT_TYPE, PREDICATE_TYPE = "https://in-toto.io/Statement/v1", "https://slsa.dev/provenance/v1"
 MAX_PROVENANCE_BYTES = 64 * 2**20  # 100,000 files, the Hub's own recommendation, take about 25 MB
+MAX_VALUES = 5_000_000  # of JSON; a full listing of that size has a third of it, while 64 MiB of "[]," would take 1.5 GB
+MAX_FAULTS = 1000  # malformed rows that are told one by one
 MAX_DEPTH = 64  # folders in folders; the Hub's own trees stay under 10
 CHUNK_BYTES = 2**20  # swept 64 KiB to 2 MiB on two cores: all within 4 %
 MAX_TEXT_BYTES = 16 * 2**20  # larger files are not looked at for line ends
@@ -118,6 +120,10 @@ def finding(
 # ------------------------------------------------------------------------------------------------ names and digests
 
 
+BIDI_CONTROLS = ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")  # they show gpj.py as yp.jpg
+CI_COMMAND = re.compile(r"^( *):|#(?=#\w*\[)")  # GitHub's start a line, after blanks; ##[ and ##vso[ stand anywhere
+
+
 def path_fault(name: str) -> str | None:
     """Why `name` can't be a path inside a release, or None. Paths are relative, POSIX, and printable."""
     if not name or len(name.encode("utf-8", "surrogatepass")) > 1024:
@@ -126,7 +132,7 @@ def path_fault(name: str) -> str | None:
         return "is absolute"
     if "\\" in name:
         return "holds a backslash"
-    if any(unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") for c in name):
+    if any(unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") or unicodedata.bidirectional(c) in BIDI_CONTROLS for c in name):
         return "holds a control character or is not UTF-8"
     parts = name.split("/")
     if ".." in parts:
@@ -163,9 +169,9 @@ def payload_digest(subjects: Iterable[Subject]) -> str:
 
 
 def escape(text: str) -> str:
-    """`text` for a terminal or a CI log: one line, no control, bidi or invisible character, no leading `::` command."""
+    """`text` for a terminal or a CI log: one line, no control, bidi or invisible character, no CI command."""
     out = "".join(c if c.isprintable() else f"\\u{{{ord(c):x}}}" for c in printable(text))
-    return "\\u{3a}" + out[1:] if out.startswith("::") else out
+    return CI_COMMAND.sub(lambda m: f"{m[1] or ''}\\u{{{ord(m[0][-1]):x}}}", out)
 
 
 def printable(text: str) -> str:
@@ -210,9 +216,11 @@ def parse_provenance(data: bytes) -> Provenance:
     """
     mend = "fetch it again, or build the release again"
     try:
+        if sum(data.count(mark) for mark in (b"{", b"[", b",")) > MAX_VALUES:
+            raise ValueError(f"more than {MAX_VALUES} values; it was not read")
         document = strict_json(data)
     except ValueError as error:
-        return Provenance(None, [], [finding("provenance-invalid", PROVENANCE, f"is not JSON: {error}", mend)])
+        return Provenance(None, [], [finding("provenance-invalid", PROVENANCE, f"is not usable JSON: {error}", mend)])
     faults = list(header_faults(document))
     rows = document.get("subject") if isinstance(document, dict) else None
     subjects, faults = read_subjects(rows, faults) if isinstance(rows, list) else ([], faults)
@@ -232,16 +240,26 @@ def header_faults(document: Any) -> Iterator[Finding]:
             yield fault(f"/{key}", f"is {short(document.get(key))}, not {want}")
     if not isinstance(document.get("subject"), list) or not document["subject"]:
         yield fault("/subject", "is not a list of files")
-    value: Any = document
-    for step in ("predicate", "buildDefinition", "externalParameters", "spec", "name"):
-        value = value.get(step) if isinstance(value, dict) else None
-    if not isinstance(value, str) or not value:
+    if release_name(document) is None:
         yield fault("/predicate/buildDefinition/externalParameters/spec/name", "the release names no repository")
+
+
+def spec_of(document: Any) -> dict[str, Any]:
+    """The spec that a provenance embeds; empty where it says nothing of that form."""
+    for step in ("predicate", "buildDefinition", "externalParameters", "spec"):
+        document = document.get(step) if isinstance(document, dict) else None
+    return document if isinstance(document, dict) else {}
+
+
+def release_name(document: Any) -> str | None:
+    name = spec_of(document).get("name")
+    return name if isinstance(name, str) and name else None
 
 
 def read_subjects(rows: list[Any], faults: list[Finding]) -> tuple[list[Subject], list[Finding]]:
     subjects: list[Subject] = []
     seen: set[str] = set()
+    untold = 0
     for index, row in enumerate(rows):
         subject, problems = read_subject(row, f"/subject/{index}")
         if subject and subject.name in seen:
@@ -251,7 +269,14 @@ def read_subjects(rows: list[Any], faults: list[Finding]) -> tuple[list[Subject]
         if subject:
             seen.add(subject.name)
             subjects.append(subject)
-        faults += problems
+        if len(faults) < MAX_FAULTS:
+            faults += problems
+        else:
+            untold += len(problems)
+    if untold:
+        faults.append(
+            finding("provenance-invalid", PROVENANCE, f"has {untold} more faulty rows", "build the release again", pointer="/subject")
+        )
     return subjects, faults
 
 
@@ -282,7 +307,7 @@ def read_subject(row: Any, pointer: str) -> tuple[Subject | None, list[Finding]]
 def short(value: object) -> str:
     try:
         text = json.dumps(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         text = type(value).__name__
     return text if len(text) < 80 else text[:76] + "..."
 
@@ -302,26 +327,31 @@ class Folder:
         self.cache = hub_cache_of(self.root)
 
     def scan(self) -> tuple[dict[str, Entry], list[Finding]]:
-        """({path: Entry}, [Finding]): every file below the root but .git, links and special files as such."""
+        """({path: Entry}, [Finding]): every file below the root but .git, links and special files as such.
+
+        The Hub cache's own links count as the files that they lead to.
+        """
         entries: dict[str, Entry] = {}
         findings: list[Finding] = []
         todo = [""]
         while todo:
             folder = todo.pop()
             try:
-                for name, entry in self.list_folder(folder):
-                    path = f"{folder}/{name}" if folder else name
-                    if entry.kind == "folder":
-                        if path != ".git":
-                            todo.append(path)
-                    elif path != ".git":
-                        entries[path] = entry
+                found = self.list_folder(folder)
             except OSError as error:
-                findings.append(unreadable(folder or ".", error))
-            if folder.count("/") >= MAX_DEPTH:
-                todo = [path for path in todo if not path.startswith(folder + "/")]
-                message = f"is deeper than {MAX_DEPTH} folders; what lies below was not read"
-                findings.append(finding("unsafe-path", folder, message, "remove the folder"))
+                findings.append(open_fault(folder or ".", error))
+                continue
+            for name, entry in found:
+                path = f"{folder}/{name}" if folder else name
+                if path == ".git":
+                    continue
+                if entry.kind != "folder":
+                    entries[path] = self.blob_entry(path) if entry.kind == "link" and self.cache else entry
+                elif path.count("/") < MAX_DEPTH:
+                    todo.append(path)
+                else:
+                    message = f"is deeper than {MAX_DEPTH} folders; what lies below was not read"
+                    findings.append(finding("unsafe-path", path, message, "remove the folder"))
         return entries, findings
 
     def list_folder(self, folder: str) -> list[tuple[str, Entry]]:
@@ -386,10 +416,10 @@ class Folder:
         Each hop, two at most (with Xet the client links twice), ends in models--*/blobs/<name> or
         blobs/<2 hex>/<64 hex> of the same cache; anything else is no blob.
         """
-        where = os.path.join(self.root, *path.split("/"))
-        below = ""
         if self.cache is None:
             return None
+        where = link = os.path.join(self.root, *path.split("/"))
+        below = ""
         for _ in range(2):
             try:
                 target = os.readlink(where)
@@ -399,7 +429,18 @@ class Folder:
             below = os.path.relpath(where, self.cache).replace(os.sep, "/")
             if not re.fullmatch(r"models--[^/]+/blobs/[^/]+|blobs/[0-9a-f]{2}/[0-9a-f]{64}", below):
                 return None
-        return (self.cache, below.split("/")) if below else None
+        blob = os.path.join(self.cache, *below.split("/"))
+        # the kernel must come to the same file: `..` after a folder that is itself a link leads it elsewhere
+        return (self.cache, below.split("/")) if below and os.path.realpath(link) == blob else None
+
+    def blob_entry(self, path: str) -> Entry:
+        """The Entry of a link: a file where it is the Hub cache's own and leads to one."""
+        cache, parts = self.hub_blob(path) or ("", [])
+        try:
+            info = os.lstat(os.path.join(cache, *parts)) if cache else None
+        except OSError:
+            info = None  # it leads nowhere
+        return Entry("file", info.st_size) if info and stat.S_ISREG(info.st_mode) else Entry("link", 0)
 
     def read(self, path: str, limit: int) -> bytes:
         """The bytes of a file of the release, at most `limit` of them; OSError if it can't be opened."""
@@ -474,12 +515,15 @@ def check_subject(folder: Folder, subject: Subject, sizes_only: bool = False, co
         fd, info = folder.open_file(subject.name)
     except OSError as error:
         return [open_fault(subject.name, error)]
-    if info.st_size != subject.size or sizes_only:
+    try:
+        if info.st_size != subject.size or sizes_only:
+            return size_findings(folder, subject, info.st_size)
+        sha256, total = hash_fd(os.dup(fd), info.st_size, count)
+        after = os.fstat(fd)
+    except OSError as error:
+        return [unreadable(subject.name, error)]  # a disk or a network share that fails while it is read
+    finally:
         os.close(fd)
-        return size_findings(folder, subject, info.st_size)
-    sha256, total = hash_fd(os.dup(fd), info.st_size, count)
-    after = os.fstat(fd)
-    os.close(fd)
     if total != info.st_size or (after.st_size, after.st_mtime_ns) != (info.st_size, info.st_mtime_ns):
         return [
             finding(
@@ -540,9 +584,9 @@ def pointer_itself(folder: Folder, subject: Subject) -> list[Finding]:
 
 
 def lfs_pointer(data: bytes) -> tuple[str, int] | None:
-    """(sha256, size) of a git-lfs pointer file's bytes, or None."""
+    """(sha256, size) of a git-lfs pointer file's bytes, or None. A pointer is the whole file, of less than 1,024 bytes."""
     form = rb"version https://git-lfs\.github\.com/spec/v1\n(?:[a-z.0-9-]+ .*\n)*?oid sha256:([0-9a-f]{64})\nsize (\d{1,18})\n?"
-    match = re.match(form, data[:1024])
+    match = re.fullmatch(form, data) if len(data) < 1024 else None
     return (match[1].decode(), int(match[2])) if match else None
 
 

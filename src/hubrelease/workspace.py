@@ -47,10 +47,9 @@ class Workspace:
         write_durably(self.folder / "swap.json", canonical.dumps(marker))
         if not self.target.exists():
             self.rename(tree, self.target)
-        else:
-            if not exchange(tree, self.target):
-                self.rename(self.target, self.folder / "previous")
-                self.rename(tree, self.target)
+        elif not exchange(tree, self.target):
+            self.rename(self.target, self.folder / "previous")
+            self.rename(tree, self.target)
 
     def rename(self, source: Path, target: Path) -> None:
         try:
