@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all lint verifier clean
+.PHONY: demo test test-all heavy lint verifier docs clean
 
 $(BIN)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -32,6 +32,10 @@ verifier: $(BIN)/.ready
 	f = pathlib.Path('src/hubrelease/shipped_verifiers.json'); d = json.loads(f.read_text()); \
 	d[hubrelease.__version__] = hashlib.sha256(pathlib.Path('src/hubrelease/verify_release.py').read_bytes()).hexdigest(); \
 	f.write_text(json.dumps(d, indent=2, sort_keys=True) + '\n')"
+
+# Writes docs/findings.md from the checks' docstrings.
+docs: $(BIN)/.ready
+	$(BIN)/python -c "from hubrelease import explain; print(explain.markdown(), end='')" > docs/findings.md
 
 clean:
 	rm -rf $(VENV) build dist demo

@@ -5,16 +5,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import tiny
 import tiny_upstream
 from hub import Hub
 from project import UPSTREAM, Project, tree
-
-ADAPTER = {
-    "adapter_config.json": tiny_upstream.json_bytes(
-        {"peft_type": "LORA", "base_model_name_or_path": "/home/trainer/base", "revision": None}
-    ),
-    "adapter_model.safetensors": tiny_upstream.shard({"base_model.model.q.lora_A.weight": (2, 4)}),
-}
 
 
 @pytest.fixture
@@ -46,7 +40,7 @@ def test_a_disclosed_repository_is_named(private: Project) -> None:
 @pytest.mark.parametrize("place", ["a file of the base", "the author's own words", "the card's base model", "a template"])
 def test_a_name_that_would_slip_out_another_way_stops_the_build(hub: Hub, private: Project, place: str) -> None:
     if place == "a file of the base":
-        hub.commit(UPSTREAM, {"config.json": tiny_upstream.json_bytes({"_name_or_path": UPSTREAM})})
+        hub.commit(UPSTREAM, {"config.json": tiny.dumps({"_name_or_path": UPSTREAM})})
         where = {"config.json"}
     elif place == "the author's own words":
         private.sources(base_model={"hf": UPSTREAM, "note": f"This is {UPSTREAM} itself."})
@@ -65,7 +59,7 @@ def test_a_name_that_would_slip_out_another_way_stops_the_build(hub: Hub, privat
 
 
 def test_an_adapter_does_not_name_a_private_base(hub: Hub, private: Project) -> None:
-    hub.create("upstream/adapter", ADAPTER)
+    hub.create("upstream/adapter", tiny_upstream.adapter())
     sources = {"base_model": {"hf": UPSTREAM}, "lora": {"hf": "upstream/adapter"}}
     refused = private.spec(sources=sources, adapter={"source": "lora"}).build()
     assert (refused.code, refused.only()["kind"]) == (1, "source-undisclosed")

@@ -111,6 +111,7 @@ def model() -> dict[str, bytes]:
         "chat_template.jinja": CHAT_TEMPLATE.encode(),
         "model.safetensors": safetensors(weights()),
         "LICENSE": b"Example licence text for a test release. Apache License 2.0.\n",
+        "docs/guide.txt": b"A text that no loader\nand no check of weights looks at.\n",
         "README.md": CARD.encode(),
         VERIFIER: VERIFIER_SOURCE.read_bytes(),
     }

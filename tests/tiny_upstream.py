@@ -1,61 +1,49 @@
-"""A tiny base model as an upstream would publish it: two shards with their index, side files, licence; a few kB.
+"""The model of tests/tiny.py as an upstream publishes it: two shards with their index, side files, licence, card.
 
-`tokenizer.json` is larger than LARGE_BYTES, so a Hub made with `Hub(large_bytes=LARGE_BYTES)` keeps it as a large file
-though no pattern of .gitattributes names it.
+`tokenizer.json` and the index are larger than LARGE_BYTES, so a Hub made with `Hub(large_bytes=LARGE_BYTES)` keeps them
+as large files though no pattern of .gitattributes names them; `config.json` and the rest stay regular files.
 """
 
-import json
-import random
-import struct
 from collections.abc import Mapping
 
-LARGE_BYTES = 2000
-LICENCE = b"Apache License\nVersion 2.0, January 2004\n"
+import tiny
+
+LARGE_BYTES = 500
 CARD = b"---\nlicense: apache-2.0\n---\n# A tiny base\n"
+SHARDS = ("model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors")
+INDEX = "model.safetensors.index.json"
 Shape = tuple[int, ...]
-TENSORS: dict[str, dict[str, Shape]] = {
-    "model-00001-of-00002.safetensors": {"model.embed_tokens.weight": (8, 4), "model.layers.0.mlp.down_proj.weight": (4, 6)},
-    "model-00002-of-00002.safetensors": {"model.norm.weight": (4,), "lm_head.weight": (8, 4)},
-}
 
 
-def shard(tensors: Mapping[str, Shape], seed: int = 0, metadata: Mapping[str, str] | None = None) -> bytes:
-    """A safetensors file of BF16 tensors of random bytes, in the order given."""
-    header: dict[str, object] = {"__metadata__": dict(metadata or {"format": "pt"})}
-    buffer, source = b"", random.Random(f"{seed}{list(tensors)}")
-    for name, shape in tensors.items():
-        size = 2
-        for dimension in shape:
-            size *= dimension
-        header[name] = {"dtype": "BF16", "shape": list(shape), "data_offsets": [len(buffer), len(buffer) + size]}
-        buffer += source.randbytes(size)
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    return struct.pack("<Q", len(text)) + text + buffer
+def shard(tensors: Mapping[str, Shape], seed: str = "") -> bytes:
+    """A safetensors file of BF16 tensors in the order given; another seed, other values."""
+    return tiny.safetensors({name: tiny.bf16(seed + name, *shape) for name, shape in tensors.items()})
 
 
-def json_bytes(value: object) -> bytes:
-    return json.dumps(value, indent=2).encode() + b"\n"
-
-
-def weights(seed: int = 0) -> dict[str, bytes]:
+def weights(seed: str = "") -> dict[str, bytes]:
     """The shards and their index."""
-    files = {name: shard(tensors, seed) for name, tensors in TENSORS.items()}
-    rows = {tensor: name for name, tensors in TENSORS.items() for tensor in tensors}
-    size = sum(len(data) for data in files.values())
-    return {**files, "model.safetensors.index.json": json_bytes({"metadata": {"total_size": size}, "weight_map": rows})}
+    shapes = {name: tuple(shape) for name, (_, shape, _) in tiny.weights().items()}
+    halves = (list(shapes)[:9], list(shapes)[9:])
+    shards = {file: shard({name: shapes[name] for name in half}, seed) for file, half in zip(SHARDS, halves, strict=True)}
+    rows = {name: file for file, half in zip(SHARDS, halves, strict=True) for name in half}
+    total = sum(len(data) for _, _, data in tiny.weights().values())
+    return {**shards, INDEX: tiny.dumps({"metadata": {"total_size": total}, "weight_map": rows})}
 
 
-def base(seed: int = 0) -> dict[str, bytes]:
+def base(seed: str = "") -> dict[str, bytes]:
     """Every file of the model."""
-    vocabulary = {f"word{n:04d}": n for n in range(200)}
+    side_files = {path: data for path, data in tiny.model().items() if path not in ("model.safetensors", tiny.VERIFIER)}
+    return {**side_files, **weights(seed), "README.md": CARD}
+
+
+def adapter(base_model: str = "/home/trainer/models/base") -> dict[str, bytes]:
+    """A PEFT adapter of it, with the paths that training leaves behind."""
+    config = {"peft_type": "LORA", "task_type": "CAUSAL_LM", "base_model_name_or_path": base_model, "revision": None,
+              "r": 2, "lora_alpha": 4, "target_modules": ["q_proj"]}  # fmt: skip
+    at = "base_model.model.model.layers.0.self_attn.q_proj.lora_"
+    tensors = {f"{at}A.weight": (2, tiny.HIDDEN), f"{at}B.weight": (tiny.HIDDEN, 2)}
     return {
-        **weights(seed),
-        "config.json": json_bytes({"architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_size": 8, "hidden_size": 4}),
-        "generation_config.json": json_bytes({"eos_token_id": 1}),
-        "tokenizer.json": json_bytes({"version": "1.0", "model": {"type": "WordLevel", "vocab": vocabulary}}),
-        "tokenizer_config.json": json_bytes({"tokenizer_class": "PreTrainedTokenizerFast"}),
-        "chat_template.jinja": b"{% for m in messages %}{{ m.content }}{% endfor %}\n",
-        "LICENSE": LICENCE,
-        "README.md": CARD,
+        "adapter_config.json": tiny.dumps(config),
+        "adapter_model.safetensors": shard(tensors),
+        "README.md": f"---\nbase_model: {base_model}\nlibrary_name: peft\n---\n".encode(),
     }

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from hubrelease import builder, pins, sealer, verifier
+from hubrelease import builder, pins, sealer
 from hubrelease import lock as locks
 from hubrelease.builder import Built, Options
 from hubrelease.card_command import render_spec
@@ -15,7 +15,7 @@ from hubrelease.lock import Lock
 from hubrelease.outside import Outside
 from hubrelease.progress import SILENT, Progress
 from hubrelease.spec import Spec, load_spec
-from hubrelease.verifier import Verdict
+from hubrelease.verifier import verify
 
 __all__ = ["build", "load_spec", "pin", "render_card", "seal", "verify"]
 
@@ -52,14 +52,6 @@ def seal(folder: str | Path, *, rehash: bool = False, offline: bool = False, pro
     """
     spec = load_spec(folder)
     return sealer.seal(spec, outside_for(spec, offline, progress), rehash)
-
-
-def verify(folder: str | Path, *, strict: bool = False, progress: Progress = SILENT) -> Verdict:
-    """Every check over a release folder, offline. `verdict.exit` is 0 for good; `verdict.problems` says the rest.
-
-    Example: `hubrelease.verify("dist/minilm").word`
-    """
-    return verifier.verify(folder, strict=strict, progress=progress)
 
 
 def render_card(spec: Spec, *, tree: str | Path | None = None) -> str:

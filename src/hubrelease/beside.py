@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from hubrelease.errors import CheckFailed, OutsideError, Problem, Where, problem
@@ -23,7 +24,7 @@ def fault_of(spec: Spec, path: str, where: Where) -> Problem | None:
     if path.startswith(("/", "~", "\\")) or ".." in path.replace("\\", "/").split("/"):
         return problem("local-file-missing", where, f'"{path}" leaves the folder of release.yaml', MEND)
     real, folder = os.path.realpath(spec.folder / path), os.path.realpath(spec.folder)
-    if not real.startswith(folder + os.sep):
+    if not real.startswith(folder.rstrip(os.sep) + os.sep):
         return problem("local-file-missing", where, f'"{path}" is a link that leaves the folder of release.yaml', MEND)
     if not os.path.isfile(real):
         return problem("local-file-missing", where, f'"{path}" does not exist', MEND)
@@ -38,6 +39,5 @@ def read(spec: Spec, path: str, pointer: str) -> bytes:
     try:
         return found.read_bytes()
     except OSError as error:
-        raise OutsideError(
-            problem("local-file-missing", spec.where(pointer), f'"{path}": {error.strerror}', "give yourself read access")
-        ) from None
+        unread = problem("local-file-missing", spec.where(pointer), f'"{path}": {error.strerror}', "give yourself read access")
+        raise OutsideError(replace(unread, undecided=True)) from None

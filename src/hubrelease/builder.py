@@ -105,8 +105,8 @@ def lock_for(spec: Spec, outside: Outside, locked: bool) -> Lock:
     """The lock beside release.yaml if it fits; otherwise a new one is pinned, or, with `locked`, CheckFailed."""
     found = locks.read(spec)
     problems = list(locks.stale(spec, found or Lock()))
-    if found is not None and not problems:
-        return found
+    if not problems and (found is not None or not spec.sources):
+        return found or Lock()
     if locked:
         raise CheckFailed(problems or problem("lock-stale", locks.FILE_NAME, "is not there", "run `hubrelease pin`"))
     fresh = pin(spec, found, outside)

@@ -20,7 +20,7 @@ from hubrelease.outside import Outside
 from hubrelease.payload import Payload, measure
 from hubrelease.receipts import read_all
 from hubrelease.spec import Spec
-from hubrelease.steps.validation import REPORT, report_for
+from hubrelease.steps.validation import REPORT, report_for, subject_of
 from hubrelease.weights import ContainerFault
 
 
@@ -37,19 +37,26 @@ def facts_of_tree(root: Path) -> tuple[Payload, Mapping[str, Any] | None]:
     folder = verify_release.Folder(root)
     try:
         provenance = verify_release.parse_provenance(folder.read(verify_release.PROVENANCE, verify_release.MAX_PROVENANCE_BYTES))
-    except OSError as error:
-        raise OutsideError(problem("source-unreachable", str(root), f"is no release: {error.strerror}", "name a built release")) from None
-    if provenance.findings:
-        raise CheckFailed(problem("lock-invalid", str(root), provenance.findings[0].message, "build it again"))
-    entries = [Entry(s.name, s.sha256, s.size, s.role) for s in provenance.subjects]
-    try:
-        payload = measure(root, entries)
-        report = verify_release.strict_json(folder.read(REPORT, 2**24))
+        if provenance.findings:
+            raise CheckFailed(problem("lock-invalid", str(root), provenance.findings[0].message, "build it again"))
+        payload = measure(root, [Entry(s.name, s.sha256, s.size, s.role) for s in provenance.subjects])
     except ContainerFault as fault:
         raise CheckFailed([problem("weights-unusable", str(root), f.message, "build it again") for f in fault.faults]) from None
+    except OSError as error:
+        absent = os.path.relpath(error.filename, root) if error.filename else ""
+        message = f"is no whole release: {absent} {error.strerror}".replace("  ", " ")
+        raise OutsideError(problem("source-unreachable", str(root), message, "name a built release")) from None
+    return payload, report_of(folder, payload.digest)
+
+
+def report_of(folder: verify_release.Folder, digest: str) -> Mapping[str, Any] | None:
+    """The validation report of a release, if it is about this very payload."""
+    try:
+        data = folder.read(REPORT, 2**24)
+        report = verify_release.strict_json(data)
     except (OSError, ValueError):
-        report = None
-    return payload, report
+        return None
+    return report if subject_of(data) == digest else None
 
 
 # ------------------------------------------------------------------------------------------ what the last build measured

@@ -1,7 +1,8 @@
 """facts + templates → README.md. A pure function: the same facts and templates give the same bytes.
 
-Jinja2 runs sandboxed and strict: a name that nothing defines is an error with the template's line. Figures are
-resolved before the template sees them, so that a template can place a figure but not make one.
+Figures are resolved before the template sees them, so that a template can place a figure but not make one. Foreign text
+is escaped where the template places it; the publisher's own Markdown (summary, notes, texts) stands as it is, but may not
+swallow what follows it. How templates are run is templating.py's business.
 """
 
 from __future__ import annotations
@@ -9,16 +10,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hubrelease import beside, disclosure, resources
 from hubrelease.errors import CheckFailed, Problem, ReleaseError, Where, problem
 from hubrelease.facts import Facts, Figure
 from hubrelease.lock import LockedSource
-from hubrelease.spec import Omission
-
-if TYPE_CHECKING:
-    import jinja2
+from hubrelease.markdown import FILTERS, left_open
+from hubrelease.spec import Omission, Spec
+from hubrelease.strict_yaml import UNFIT
 
 DEFAULT = "card.md.j2"
 
@@ -52,59 +52,89 @@ class SourceRow:
 
 
 def render(facts: Facts, report: Mapping[str, Any] | None = None) -> str:
-    """The card. `report` is the release's validation report. Raises CheckFailed with every figure or template problem."""
-    tables = build_tables(facts)
-    environment, name = environment_for(facts)
+    """The card. `report` is the release's validation report. Raises CheckFailed with every figure and template problem."""
+    from hubrelease import templating
+
+    problems = list(markdown_problems(facts.spec))
     blocks = TextBlocks(facts.spec.card.get("text", {}))
     context = {
         "spec": disclosure.document(facts.spec, facts.lock),
         "card": facts.spec.card,
         "front_matter": front_matter(facts),
-        "tables": tables,
+        "tables": build_tables(facts, problems),
         "sources": [source_row(facts, s) for s in facts.lock.sources],
         "omissions": omissions(facts),
-        "payload": facts.payload and facts.payload.facts,
+        "receipts": facts.spec.receipts,
+        "payload": facts.payload.facts if facts.payload else templating.Unbuilt(),
         "payload_digest": facts.payload and facts.payload.digest,
         "report": report,
         "text": blocks,
         "title": facts.spec.card.get("title") or facts.spec.name.split("/")[-1],
         "license_reason": facts.spec.text("license_reason"),
     }
-    text = run_template(environment, name, context)
-    if unused := sorted(set(blocks) - blocks.used):
-        mend = f"blocks that the template places: {', '.join(sorted(blocks.used)) or 'none'}"
-        raise CheckFailed(
-            [
-                problem(
-                    "template-fault",
-                    facts.spec.where(f"/card/text/{key}"),
-                    f'the template has no place for the text "{key}"',
-                    mend,
-                )
-                for key in unused
-            ]
-        )
-    return re.sub(r"\n{3,}", "\n\n", text).strip("\n") + "\n"
+    text = ""
+    try:
+        texts, name = templates(facts.spec)
+        text = templating.run(texts, name, FILTERS, context)
+        problems += unplaced(facts.spec, blocks)
+    except CheckFailed as error:
+        problems += error.problems
+    card = re.sub(r"\n{3,}", "\n\n", text).strip("\n") + "\n"
+    problems += control_characters(card, facts.spec)
+    if problems:
+        raise CheckFailed(problems)
+    return card
 
 
-class TextBlocks(dict[str, str]):
+class TextBlocks:
     """Free text by name; remembers which names the template asked for, so that no text is lost without a word."""
 
     def __init__(self, texts: Mapping[str, str]) -> None:
-        super().__init__(texts)
-        self.used: set[str] = set()
+        self._texts, self._asked = texts, set[str]()
 
     def __getitem__(self, key: str) -> str:
-        self.used.add(key)
-        return super().__getitem__(key)
+        self._asked.add(key)
+        return self._texts[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._texts)
+
+    def unplaced(self) -> list[str]:
+        return sorted(set(self._texts) - self._asked)
+
+
+def unplaced(spec: Spec, blocks: TextBlocks) -> Iterator[Problem]:
+    for key in blocks.unplaced():
+        mend = "correct the name, or give the template a place for it: {{ text." + key + " }}"
+        yield problem("template-fault", spec.where(f"/card/text/{key}"), f'the template has no place for the text "{key}"', mend)
+
+
+def control_characters(card: str, spec: Spec) -> Iterator[Problem]:
+    """A card can be shown in any terminal. Only a template of one's own that places foreign text unescaped gets here."""
+    if unfit := UNFIT.search(card) or re.search("\r", card):
+        line = card.count("\n", 0, unfit.start()) + 1
+        message = f"would hold the control character U+{ord(unfit[0]):04X} on line {line}"
+        yield problem("template-fault", Where(spec.card.get("template", DEFAULT)), message, "put foreign text through the filter md")
+
+
+def markdown_problems(spec: Spec) -> Iterator[Problem]:
+    """Texts of release.yaml that open a code block, a comment or an element and leave it open: the rest would vanish in it."""
+    notes = [(f"/sources/{s.name}/note", s.note) for s in spec.sources]
+    notes += [(f"/benchmarks/{i}/note", r.note) for i, r in enumerate(spec.receipts)]
+    notes += [(f"/card/tables/{i}/note", table.get("note")) for i, table in enumerate(spec.card.get("tables", ()))]
+    texts = [(f"/card/text/{key}", text) for key, text in spec.card.get("text", {}).items()]
+    for pointer, text in [("/card/summary", spec.card.get("summary")), *notes, *texts]:
+        if text and (opened := left_open(text)):
+            yield problem("spec-invalid", spec.where(pointer), f"the text leaves {opened} open, which would swallow the rest of the card",
+                          "close it, or write it as code between backticks")  # fmt: skip
 
 
 def omissions(facts: Facts) -> tuple[Omission, ...]:
     return facts.spec.side_files.omit if facts.spec.side_files else ()
 
 
-def build_tables(facts: Facts) -> list[Table]:
-    problems: list[Problem] = []
+def build_tables(facts: Facts, problems: list[Problem]) -> list[Table]:
+    """The tables; what is wrong with them is added to `problems`."""
     tables = []
     for number, asked in enumerate(facts.spec.card.get("tables", ())):
         at = f"/card/tables/{number}"
@@ -129,8 +159,6 @@ def build_tables(facts: Facts) -> list[Table]:
                 tuple(rows),
             )
         )
-    if problems:
-        raise CheckFailed(problems)
     return tables
 
 
@@ -153,20 +181,29 @@ def source_row(facts: Facts, locked: LockedSource) -> SourceRow:
     return SourceRow(locked.name, uri, locked.revision, locked.license or "", (source.note if source else None) or "")
 
 
+FRONT_KEYS = ("language", "tags", "datasets", "metrics", "pipeline_tag", "library_name", "thumbnail")
+
+
 def front_matter(facts: Facts) -> str:
     """The YAML block of the card, without its fences (hub-docs modelcard.md)."""
-    import yaml
-
     spec, card = facts.spec, facts.spec.card
     values: dict[str, Any] = {"license": spec.license}
     values |= {key: spec.document[key] for key in ("license_name", "license_link") if key in spec.document}
-    values |= {
-        key: card[key] for key in ("language", "tags", "datasets", "metrics", "pipeline_tag", "library_name", "thumbnail") if key in card
-    }
-    values |= {
-        key: base for key, base in (("base_model", base_model(facts)), ("base_model_relation", card.get("base_model_relation"))) if base
-    }
-    text: str = yaml.safe_dump(values, sort_keys=True, allow_unicode=True, width=10**6, default_flow_style=False)
+    values |= {key: card[key] for key in FRONT_KEYS if key in card}
+    named = (("base_model", base_model(facts)), ("base_model_relation", card.get("base_model_relation")))
+    return yaml_text(values | {key: value for key, value in named if value})
+
+
+def yaml_text(values: Mapping[str, Any]) -> str:
+    """YAML that 1.1 and 1.2 readers take for the same: PyYAML would write the text 1e5 plain, a number for the Hub's reader."""
+    import yaml
+
+    class Dumper(yaml.SafeDumper):
+        pass
+
+    number = re.compile(r"[-+]?[0-9][0-9_]*(\.[0-9]*)?[eE][-+]?[0-9]+|0o[0-7]+")
+    Dumper.add_implicit_resolver("tag:yaml.org,2002:float", number, list("-+0123456789"))
+    text: str = yaml.dump(values, Dumper=Dumper, sort_keys=True, allow_unicode=True, width=10**6, default_flow_style=False)
     return text
 
 
@@ -179,85 +216,18 @@ def base_model(facts: Facts) -> str | list[str] | None:
     return base.locator if base and is_named else None
 
 
-# ----------------------------------------------------------------------------------------------------------- templates
-
-
-def environment_for(facts: Facts) -> tuple[jinja2.Environment, str]:
-    """The environment and the name of the template to start from: the spec's own, which may extend card.md.j2."""
-    import jinja2
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
-
-    own = facts.spec.card.get("template")
+def templates(spec: Spec) -> tuple[dict[str, str], str]:
+    """Every template by name, and the one to start from: the spec's own, which may extend card.md.j2."""
     texts = {p.name: p.read_text("utf-8") for p in sorted(resources.folder("templates").glob("*.j2"))}
-    name = DEFAULT
-    if own:
-        name = own
-        texts[own] = decoded(own, beside.read(facts.spec, own, "/card/template"))
-    environment = ImmutableSandboxedEnvironment(
-        loader=jinja2.DictLoader(texts),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,
-    )
-    environment.filters["md"] = escape_markdown
-    environment.filters["bytes"] = byte_size
-    environment.filters["thousands"] = lambda n: f"{n:,}"
-    return environment, name
-
-
-def decoded(name: str, data: bytes) -> str:
+    own = spec.card.get("template")
+    if own is None:
+        return texts, DEFAULT
+    if own in texts:
+        message = f'"{own}" is the name of a template that comes with hubrelease, and could not extend it'
+        raise CheckFailed(problem("template-fault", spec.where("/card/template"), message, "give your template another name"))
+    data = beside.read(spec, own, "/card/template")
     try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError:
-        raise CheckFailed(problem("template-fault", name, "is not UTF-8", "save it as UTF-8")) from None
-
-
-def byte_size(number: int) -> str:
-    from decimal import Decimal
-
-    from hubrelease.facts import byte_text
-
-    return byte_text(Decimal(number))
-
-
-def escape_markdown(value: object) -> str:
-    """Foreign text inside a table or a sentence: one line, no markup, no HTML, no template syntax."""
-    line = re.sub(r"\s+", " ", str(value)).strip()
-    line = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return re.sub(r"([\\`*_\[\]|{}#!~])", r"\\\1", line)
-
-
-def run_template(environment: jinja2.Environment, name: str, context: dict[str, Any]) -> str:
-    import jinja2
-
-    mend = "correct the template; see docs/templates.md for the names it can use"
-    try:
-        return environment.get_template(name).render(context)
-    except jinja2.TemplateSyntaxError as error:
-        raise CheckFailed(problem("template-fault", Where(error.name or name, error.lineno), str(error.message), mend)) from None
-    except jinja2.TemplateNotFound as error:
-        raise CheckFailed(problem("template-fault", Where(name), f"names the template {error.name!r}, which is not there", mend)) from None
-    except (
-        jinja2.TemplateError,
-        TypeError,
-        ValueError,
-        ArithmeticError,
-        LookupError,
-        AttributeError,
-        RecursionError,
-    ) as error:
-        raise CheckFailed(problem("template-fault", where_in_template(error, name, environment), str(error)[:300], mend)) from None
-
-
-def where_in_template(error: BaseException, name: str, environment: jinja2.Environment) -> Where:
-    """The template's own line, which Jinja2 puts into the traceback."""
-    line, file, trace = None, name, error.__traceback__
-    known = set(environment.list_templates())
-    while trace:
-        code = trace.tb_frame.f_code.co_filename
-        if trace.tb_frame.f_globals.get("__jinja_template__") is not None or code in known or code == "<template>":
-            file, line = (code if code in known else name), trace.tb_lineno
-        trace = trace.tb_next
-    return Where(file, line)
+        return {**texts, own: data.decode("utf-8")}, own
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise CheckFailed(problem("template-fault", Where(own, line), "is not UTF-8", "save it as UTF-8")) from None

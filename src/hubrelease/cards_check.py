@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+from io import StringIO
 from pathlib import Path
 
 from hubrelease.errors import OutsideError, Problem, problem
@@ -15,19 +17,29 @@ def find_spec(path: Path) -> tuple[Spec, Path]:
     return spec, spec.folder / "README.md"
 
 
-def compare(card: str, readme: Path) -> tuple[str, list[Problem]]:
-    """The text of README.md and, if it differs from `card`, one Problem (HR502)."""
+def compare(card: str, readme: Path) -> tuple[list[str], list[Problem]]:
+    """The lines of a diff from README.md to `card` and, if they differ, one Problem (HR502)."""
     try:
-        there = readme.read_bytes().decode("utf-8", "replace")
+        there = readme.read_bytes()
     except FileNotFoundError:
-        there = ""
+        there = b""
     except OSError as error:
         raise OutsideError(
             problem("card-differs", str(readme), f"could not be read: {error.strerror}", "give yourself read access")
         ) from None
-    if there == card:
-        return there, []
-    return there, [problem("card-differs", readme.name, "is not what its data renders to", "run `hubrelease card render -o README.md`")]
+    if there == card.encode():
+        return [], []
+    old, new = (StringIO(text, newline="\n").readlines() for text in (there.decode("utf-8", "backslashreplace"), card))
+    lines = [shown(line) for line in difflib.unified_diff(old, new, readme.name, "rendered", n=2)]
+    return lines, [problem("card-differs", readme.name, "is not what its data renders to", "run `hubrelease card render -o README.md`")]
+
+
+def shown(line: str) -> str:
+    """A line of a diff without its end; an end that is not LF is shown, for it may be all that differs."""
+    text = line.removesuffix("\n")
+    if text == line:
+        return text + " (no line end)"
+    return text.removesuffix("\r") + " (CRLF)" if text.endswith("\r") else text
 
 
 def write_card(path: Path, card: str) -> None:

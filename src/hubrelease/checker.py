@@ -25,17 +25,16 @@ def check(path: str | Path) -> list[Problem]:
     """Every problem of a release before it is built. SpecError where release.yaml can't be understood."""
     spec = load_spec(path)
     lock = locks.read(spec)
-    found = [*beside_problems(spec), *waiver_problems(spec)]
-    if lock is None:
-        if spec.sources or spec.runtime:
-            found.append(problem("lock-stale", locks.FILE_NAME, "is not there: nothing is pinned yet", "run `hubrelease pin`"))
-        return found
-    found += [
-        *unpinned(spec, lock),
-        *locks.stale(spec, lock),
-        *omission_problems(spec, lock),
-        *licence_problems(spec, lock),
-    ]
+    found = [*beside_problems(spec), *waiver_problems(spec), *adapter_problems(spec)]
+    if lock is None and (spec.sources or spec.runtime):
+        found.append(problem("lock-stale", locks.FILE_NAME, "is not there: nothing is pinned yet", "run `hubrelease pin`"))
+    if lock is not None:
+        found += [
+            *unpinned(spec, lock),
+            *locks.stale(spec, lock),
+            *omission_problems(spec, lock),
+            *licence_problems(spec, lock),
+        ]
     return list(dict.fromkeys([*found, *card_problems(spec, lock)]))
 
 
@@ -74,12 +73,22 @@ def waiver_problems(spec: Spec) -> Iterator[Problem]:
             yield problem("waiver-fault", where, f"{waiver.code} can't be waived", "remove the waiver, and mend what it hides")
 
 
-def card_problems(spec: Spec, lock: Lock) -> list[Problem]:
-    """Receipts, figures and templates, as far as they need no build: figures of the payload are left for it."""
+def adapter_problems(spec: Spec) -> Iterator[Problem]:
+    """The adapter's own config must name its base, so the base must be a repository of the Hub."""
+    base = spec.source(spec.adapter.base_model) if spec.adapter else None
+    if spec.adapter and (base is None or base.kind != "hf"):
+        message = f'the adapter\'s base "{spec.adapter.base_model}" is no repository of the Hub, so the adapter could not name it'
+        yield problem("source-invalid", spec.where("/adapter"), message, "set adapter.base_model to an hf: source")
+
+
+def card_problems(spec: Spec, lock: Lock | None) -> list[Problem]:
+    """Receipts, figures and templates, as far as they need no build and no lock: what only those can tell is left for them."""
     try:
         receipts = {path: value for path, (_, value) in read_all(spec).items()}
+        if lock is None:
+            return []
         payload, report = last_build(spec, lock, cache_folder())
         render(Facts(spec, lock, receipts, payload), report)
     except ReleaseError as error:
-        return [p for p in error.problems if "known only after a build" not in p.message]
+        return [p for p in error.problems if not (p.kind == "figure-fault" and p.undecided)]
     return []

@@ -169,6 +169,30 @@ CODES: dict[str, Code] = {
         "What is private stays private, and a release must not tell where on a machine it was made.",
         "Take the name out; a private repository may be named if publish.disclose lists its source.",
     ),
+    "not-reproducible": Code(
+        "HR290",
+        "Another build of the same release has other bytes (verify --against). A warning where tensors and values are the same.",
+        "Who builds from the same spec and lock should get the same release; otherwise nobody can check where its bytes come from.",
+        "Write metadata and JSON with sorted keys; build both with the same versions.",
+    ),
+    "partial-upload": Code(
+        "HR291",
+        "A file of the release is not on the remote, or differs there (verify --remote-tree, hf://).",
+        "Uploads can report success and lack files; readers would get a broken release.",
+        "Upload again, then compare again.",
+    ),
+    "remote-extra": Code(
+        "HR292",
+        "The remote has a file that is not part of the release.",
+        "It is downloaded with the release, and nobody has checked it.",
+        "Delete it on the remote, or build the release with it.",
+    ),
+    "identity-mismatch": Code(
+        "HR701",
+        "The release is not the one that was asked for: another name, version or digest.",
+        "A good release of something else is not what you wanted to run.",
+        "Fetch the right release, or correct what you expect.",
+    ),
     "packages-unpinned": Code(
         "HR401",
         "A package of the runtime has no exact version, or could not be resolved to files with hashes.",

@@ -139,9 +139,9 @@ class Containers:
         return {name: Located(file, held[file][name]) for name, file in rows if name in held.get(file, {})}
 
     def data(self, located: Located, limit: int) -> bytes | None:
-        """The bytes of a tensor; None where it has more than `limit`. OSError if it can't be read."""
+        """The bytes of a tensor; None where it has more than `limit` or is not here. OSError if it can't be read."""
         header = self.all[located.file].header
-        if header is None or located.tensor.size > limit:
+        if header is None or located.tensor.size > limit or located.file in self.release.partial:
             return None
         fd, _ = self.release.folder.open_file(located.file)
         try:
@@ -152,7 +152,7 @@ class Containers:
     def chunks(self, located: Located, size: int = 2**20) -> Iterator[bytes]:
         """The bytes of a tensor in pieces of `size`, for those that are not to be held whole."""
         header = self.all[located.file].header
-        if header is None:
+        if header is None or located.file in self.release.partial:
             return
         fd, _ = self.release.folder.open_file(located.file)
         try:

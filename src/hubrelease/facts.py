@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from decimal import ROUND_HALF_EVEN, Decimal
+from dataclasses import dataclass, replace
+from decimal import ROUND_HALF_EVEN, Context, Decimal
 from typing import Any
 
 from hubrelease.errors import CheckFailed, Where, problem
 from hubrelease.lock import Lock
 from hubrelease.payload import Payload
 from hubrelease.spec import Spec
-from hubrelease.strict_yaml import pointer_steps
+from hubrelease.strict_yaml import list_index, pointer_steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +75,14 @@ class Facts:
         if given[0] == "spec":
             return "spec", "release.yaml", self.spec.document
         if self.payload is None:
-            raise refused(
-                where,
-                f"payload:{name}{asked['pointer']} is known only after a build",
-                "build first, or give --tree DIR",
-            )
+            message = f"payload:{name}{asked['pointer']} is known only after a build"
+            unknown = problem("figure-fault", where, message, "build first, or give --tree DIR")
+            raise CheckFailed(replace(unknown, undecided=True))
         return "payload", f"payload:{name}", self.payload.facts[name]
 
 
 MISSING = object()
+EXACT = Context(prec=6000, rounding=ROUND_HALF_EVEN)  # a receipt's number has 4,300 digits at most: Python reads no longer ones
 
 
 def resolve(document: object, pointer: str) -> object:
@@ -92,8 +91,8 @@ def resolve(document: object, pointer: str) -> object:
     for step in pointer_steps(pointer):
         if isinstance(value, Mapping) and step in value:
             value = value[step]
-        elif isinstance(value, list) and step.isascii() and step.isdigit() and int(step) < len(value):
-            value = value[int(step)]
+        elif isinstance(value, list) and (index := list_index(step, len(value))) is not None:
+            value = value[index]
         else:
             return MISSING
     return value
@@ -102,12 +101,14 @@ def resolve(document: object, pointer: str) -> object:
 def show(value: object, asked: Mapping[str, Any], where: Where, file: str) -> str:
     """The figure as text: `as` percent × 100, bytes as MB or GB, thousands with commas, decimals half to even."""
     form = asked.get("as", "text" if isinstance(value, str) else "number")
+    if idle := [key for key in IDLE.get(form, ()) if key in asked]:
+        raise refused(where, f'"{idle[0]}" has no effect with `as: {form}`', f'remove "{idle[0]}"')
     unit = f" {asked['unit']}" if "unit" in asked else ""
     if form == "text":
         if not isinstance(value, str):
             raise refused(where, f"{file}{asked['pointer']} is {type(value).__name__}, not text", "leave out `as: text`")
         return value + unit
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    if isinstance(value, bool) or not (isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))):
         raise refused(
             where,
             f"{file}{asked['pointer']} is {str(value)[:40]!r}, not a finite number",
@@ -115,23 +116,30 @@ def show(value: object, asked: Mapping[str, Any], where: Where, file: str) -> st
         )
     number = Decimal(repr(value) if isinstance(value, float) else value)
     if form == "bytes":
-        return byte_text(number)
+        return byte_text(number, asked.get("decimals", 2))
     if form == "percent":
-        return rounded(number * 100, asked.get("decimals")) + (unit or "%")
+        return rounded(number.scaleb(2, EXACT), asked.get("decimals")) + (unit or "%")
     return rounded(number, asked.get("decimals")) + unit
+
+
+IDLE = {"text": ("decimals",), "bytes": ("unit",)}
 
 
 def rounded(number: Decimal, decimals: int | None) -> str:
     if decimals is not None:
-        number = number.quantize(Decimal(1).scaleb(-decimals), rounding=ROUND_HALF_EVEN)
-    return f"{number:,f}"
+        number = number.quantize(Decimal(1).scaleb(-decimals), context=EXACT)
+    return f"{number:z,f}"  # z: no minus sign before a zero
 
 
-def byte_text(number: Decimal) -> str:
-    for unit, size in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
-        if number >= size:
-            return f"{rounded(number / size, 2)} {unit}"
-    return f"{number:,f} bytes"
+def byte_text(number: Decimal, decimals: int = 2) -> str:
+    """Bytes in the largest unit that does not show less than 1: 999,999 bytes are 1.00 MB, not 1,000.00 kB."""
+    if number < 1000:
+        return f"{number:,f} bytes"
+    for unit, power in (("kB", 3), ("MB", 6)):
+        shown = rounded(number.scaleb(-power, EXACT), decimals)
+        if "," not in shown:
+            return f"{shown} {unit}"
+    return f"{rounded(number.scaleb(-9, EXACT), decimals)} GB"
 
 
 def refused(where: Where, message: str, mend: str) -> CheckFailed:

@@ -1,8 +1,8 @@
 """The Hub as we need it, and its one real implementation. The only module that imports huggingface_hub.
 
 Everything that can go wrong outside becomes an OutsideError with the repository, what the server said and a mend; a
-token's value never appears. Calls that huggingface_hub does not repeat by itself are repeated here on 429 (honouring
-Retry-After) and 5xx.
+token's value never appears. What huggingface_hub does not repeat by itself is repeated here: on 429 (honouring
+Retry-After), on 5xx and on a cut connection.
 """
 
 from __future__ import annotations
@@ -50,6 +50,9 @@ class Hub(Protocol):
     def fetch(self, repo: str, commit: str, path: str) -> Path:
         """A file in the local cache, downloaded if it is not there. Its bytes are not yet checked."""
 
+    def read_range(self, repo: str, commit: str, path: str, start: int, size: int) -> bytes:
+        """`size` bytes of a file from `start`, or fewer at its end, without downloading the rest."""
+
 
 @dataclass(frozen=True)
 class HuggingFaceHub:
@@ -70,7 +73,7 @@ class HuggingFaceHub:
         if self.offline:
             raise offline(f"hf://{repo}@{commit}")
         with translated(repo, commit):
-            listed = patiently(lambda: list(self.api().list_repo_tree(repo, recursive=True, revision=commit)))
+            listed = list(self.api().list_repo_tree(repo, recursive=True, revision=commit))  # repeats each page by itself
         files = [f for f in listed if hasattr(f, "blob_id")]
         return tuple(RemoteFile(f.path, f.size, f.lfs.sha256 if f.lfs else None, f.blob_id) for f in files)
 
@@ -78,15 +81,45 @@ class HuggingFaceHub:
         from huggingface_hub import hf_hub_download
 
         with translated(repo, commit, path):
-            found = hf_hub_download(
-                repo,
-                path,
-                revision=commit,
-                library_name="hubrelease",
-                tqdm_class=quiet_bar(),
-                local_files_only=self.offline,
+            found = patiently(
+                lambda: hf_hub_download(
+                    repo,
+                    path,
+                    revision=commit,
+                    library_name="hubrelease",
+                    tqdm_class=quiet_bar(),
+                    local_files_only=self.offline,
+                ),
+                is_download=True,
             )
         return Path(os.path.realpath(found))
+
+    def read_range(self, repo: str, commit: str, path: str, start: int, size: int) -> bytes:
+        if self.offline:
+            raise offline(f"hf://{repo}@{commit}/{path}")
+        with translated(repo, commit, path):
+            return patiently(lambda: self.ranged(repo, commit, path, start, size))
+
+    @staticmethod
+    def ranged(repo: str, commit: str, path: str, start: int, size: int) -> bytes:
+        """One range request; a server that ignores ranges is read no further than needed."""
+        from huggingface_hub import hf_hub_url
+        from huggingface_hub.utils import build_hf_headers, get_session, hf_raise_for_status  # type: ignore[attr-defined]
+
+        headers = {
+            **build_hf_headers(library_name="hubrelease"),
+            "Range": f"bytes={start}-{start + size - 1}",
+            "Accept-Encoding": "identity",
+        }
+        with get_session().stream("GET", hf_hub_url(repo, path, revision=commit), headers=headers, follow_redirects=True) as answer:
+            hf_raise_for_status(answer)
+            skip = 0 if answer.status_code == 206 else start
+            out = bytearray()
+            for chunk in answer.iter_bytes(2**16):
+                out += chunk
+                if len(out) >= skip + size:
+                    break
+            return bytes(out[skip : skip + size])
 
     @staticmethod
     def api() -> Any:
@@ -109,7 +142,7 @@ def quiet_bar() -> Any:
     return Quiet
 
 
-def patiently(call: Callable[[], T]) -> T:
+def patiently(call: Callable[[], T], is_download: bool = False) -> T:
     """`call()`, repeated on 429 and 5xx and on a cut connection; the last failure is raised."""
     from httpx2 import HTTPError  # huggingface_hub's own HTTP library
 
@@ -117,19 +150,22 @@ def patiently(call: Callable[[], T]) -> T:
         try:
             return call()
         except HTTPError as error:
-            wait = wait_for(error, attempt)
+            wait = wait_for(error, attempt, is_download)
             if wait is None or attempt == TRIES - 1:
                 raise
             time.sleep(wait)
     raise AssertionError("unreachable")
 
 
-def wait_for(error: Any, attempt: int) -> float | None:
-    """Seconds to wait before the next try, None where another try would not help."""
+def wait_for(error: Any, attempt: int, is_download: bool) -> float | None:
+    """Seconds to wait before the next try, None where another try would not help, or the client has made its own."""
+    from httpx2 import ConnectError, RemoteProtocolError, TimeoutException
+
     response = getattr(error, "response", None)
     if response is None:
-        return float(2**attempt) * 0.5
-    if response.status_code != 429 and response.status_code < 500:
+        by_client = is_download and isinstance(error, (ConnectError, TimeoutException, RemoteProtocolError))
+        return None if by_client else float(2**attempt) * 0.5
+    if response.status_code < (500 if is_download else 429) or 429 < response.status_code < 500:
         return None
     stated = response.headers.get("Retry-After", "")
     return min(float(stated), LONGEST_WAIT_S) if stated.isdigit() else float(2**attempt) * 0.5
@@ -148,8 +184,8 @@ def translated(repo: str, revision: str, path: str | None = None) -> Iterator[No
         raise offline(place) from None
     except errors.LocalEntryNotFoundError as error:
         cause = error.__cause__
-        lost = isinstance(cause, (httpx2.HTTPError, errors.HfHubHTTPError))
-        raise (unreachable(place, cause) if cause and lost else offline(place)) from None
+        by_wish = cause is None or isinstance(cause, errors.OfflineModeIsEnabled)
+        raise (offline(place) if by_wish else unreachable(place, cause)) from None
     except errors.GatedRepoError:
         raise failed(place, "is gated, and your token has no access", "ask for access on its page, then `hf auth login`") from None
     except errors.RepositoryNotFoundError:
@@ -160,10 +196,12 @@ def translated(repo: str, revision: str, path: str | None = None) -> Iterator[No
         raise failed(place, "is not in that revision", "correct the path") from None
     except errors.HFValidationError as error:
         raise failed(place, f"is no repository id: {error}", "write org/name") from None
-    except errors.HfHubHTTPError as error:
-        said = error.server_message or "no message"
-        raise failed(place, f"the Hub answered {error.response.status_code}: {said}", "try again later") from None
     except (httpx2.HTTPError, OSError) as error:
+        raise unreachable(place, error) from None
+    except (ValueError, LookupError, TypeError, AttributeError) as error:  # a proxy's page where an answer of a Hub should be
+        message = f"was not answered as a Hub answers: {first_line(error)}"
+        raise failed(place, message, "check HF_ENDPOINT and the proxy, then run again") from None
+    except RuntimeError as error:  # all that hf_xet raises
         raise unreachable(place, error) from None
 
 
@@ -172,9 +210,22 @@ def offline(place: str) -> OutsideError:
     return OutsideError(problem("offline", place, "is needed, is not in the cache, and the network is switched off", mend))
 
 
-def unreachable(place: str, error: BaseException) -> OutsideError:
-    first = (str(error).strip().splitlines() or [type(error).__name__])[0]
-    return failed(place, f"could not be reached: {first}", "check the network and HF_ENDPOINT, then run again")
+def unreachable(place: str, error: BaseException | None) -> OutsideError:
+    response = getattr(error, "response", None)
+    if response is None:
+        return failed(place, f"could not be reached: {first_line(error)}", "check the network and HF_ENDPOINT, then run again")
+    said = getattr(error, "server_message", None) or response.reason_phrase or "no message"
+    return failed(place, f"the Hub answered {response.status_code}: {said}", mend_for(response.status_code))
+
+
+def first_line(error: BaseException | None) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def mend_for(status: int) -> str:
+    if status in (401, 403):
+        return "log in with a token that may read it (`hf auth login`, HF_TOKEN)"
+    return "try again later" if status == 429 or status >= 500 else "check the name and HF_ENDPOINT"
 
 
 def failed(place: str, message: str, mend: str) -> OutsideError:

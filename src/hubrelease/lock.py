@@ -151,11 +151,17 @@ def read(spec: Spec) -> Lock | None:
 
 
 def loads(data: bytes) -> Lock:
+    """The Lock of the bytes of release.lock.json. CheckFailed (HR113) with every fault."""
     try:
         value = strict_json(data)
+        canonical.compact(value)  # what could not be written again is refused here: half surrogates, endless nesting
+        faults = validate(value, resources.schema("lock"), lambda pointer: Where(FILE_NAME, None, pointer))
+    except RecursionError:
+        raise CheckFailed(invalid("", "is nested too deeply")) from None
+    except UnicodeEncodeError:
+        raise CheckFailed(invalid("", "holds half a surrogate pair, which is no text")) from None
     except ValueError as error:
         raise CheckFailed(invalid("", f"is not JSON: {error}")) from None
-    faults = validate(value, resources.schema("lock"), lambda pointer: Where(FILE_NAME, None, pointer))
     if faults:
         raise CheckFailed([invalid(p.where.pointer or "", p.message) for p in faults])
     lock = Lock(tuple(to_source(name, s) for name, s in value["sources"].items()), to_packages(value.get("packages")))
@@ -177,12 +183,12 @@ def content_faults(lock: Lock) -> Iterator[Problem]:
     """What a schema can't say: hostile paths, doubled paths, a tree digest that does not fit."""
     for source in lock.sources:
         seen: set[str] = set()
-        for file in source.files:
-            at = f"/sources/{source.name}/files"
+        for number, file in enumerate(source.files):
+            at = f"/sources/{source.name}/files/{number}/path"
             if fault := path_fault(file.path):
-                yield invalid(at, f"the path {file.path!r} {fault}")
+                yield invalid(at, f"the path {file.path[:80]!r} {fault}")
             if file.path in seen:
-                yield invalid(at, f"the path {file.path!r} stands twice")
+                yield invalid(at, f"the path {file.path[:80]!r} stands twice")
             seen.add(file.path)
         if source.kind == "folder" and tree_digest(source.files) != source.revision:
             yield invalid(f"/sources/{source.name}/dirHash", "is not the digest of the files listed")

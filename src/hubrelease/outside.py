@@ -17,7 +17,9 @@ def cache_folder() -> Path:
 
 
 def network_is_off() -> bool:
-    return os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE")
+    """As huggingface_hub reads it: HF_HUB_OFFLINE goes before TRANSFORMERS_OFFLINE."""
+    said = os.environ.get("HF_HUB_OFFLINE") or os.environ.get("TRANSFORMERS_OFFLINE") or ""
+    return said.upper() in ("1", "ON", "YES", "TRUE")
 
 
 @dataclass(frozen=True)

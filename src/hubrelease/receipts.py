@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hubrelease import beside
-from hubrelease.errors import CheckFailed, Problem, ReleaseError, Where, problem
+from hubrelease.errors import CheckFailed, OutsideError, Problem, ReleaseError, Where, problem
 from hubrelease.spec import Spec
 from hubrelease.verify_release import strict_json
 
@@ -14,12 +14,17 @@ MEND = "write it again as JSON without NaN, Infinity or doubled keys"
 
 def parse(name: str, data: bytes) -> Any:
     """A receipt's value: the object of a .json file, the list of lines of a .jsonl file. CheckFailed (HR602)."""
+    if name.endswith(".jsonl"):
+        return [value_of(name, line, number) for number, line in enumerate(data.split(b"\n"), 1) if line.strip()]
+    return value_of(name, data)
+
+
+def value_of(name: str, data: bytes, line: int | None = None) -> Any:
     try:
-        if name.endswith(".jsonl"):
-            return [strict_json(line) for line in data.splitlines() if line.strip()]
         return strict_json(data)
     except ValueError as error:
-        raise CheckFailed(problem("receipt-unreadable", Where(name), f"is not strict JSON: {error}", MEND)) from None
+        where = Where(name, line or getattr(error, "lineno", None))
+        raise CheckFailed(problem("receipt-unreadable", where, f"is not strict JSON: {error}", MEND)) from None
 
 
 def read_all(spec: Spec) -> dict[str, tuple[bytes, Any]]:
@@ -33,5 +38,5 @@ def read_all(spec: Spec) -> dict[str, tuple[bytes, Any]]:
         except ReleaseError as error:
             problems += error.problems
     if problems:
-        raise CheckFailed(problems)
+        raise (OutsideError if all(p.undecided for p in problems) else CheckFailed)(problems)
     return found

@@ -19,17 +19,23 @@ MAX_JSON_BYTES = 64 * 2**20  # tokenizer.json of large vocabularies takes some 2
 
 
 class Release:
-    """`result` is what holding the files against the provenance found. `overlay` holds files about to be written."""
+    """`result` is what holding the files against the provenance found. `overlay` holds files about to be written.
 
-    def __init__(self, root: Path, result: Result, overlay: Mapping[str, bytes] | None = None) -> None:
+    `partial` names files of which only the beginning is really here (verify hf://); `deep` asks checks on data to read
+    all tensors, not only scales.
+    """
+
+    def __init__(self, root: Path, result: Result, overlay: Mapping[str, bytes] | None = None, *,
+                 partial: frozenset[str] = frozenset(), deep: bool = False) -> None:  # fmt: skip
         self.root, self.result, self.overlay = root, result, dict(overlay or {})
+        self.partial, self.deep = partial, deep
         self.folder = verify_release.Folder(root)
         self.parsed: dict[str, Any] = {}
 
     @cached_property
     def files(self) -> frozenset[str]:
         """Every regular file, listed or not."""
-        found = {path for path, entry in self.result.entries.items() if verify_release.not_a_link(self.folder, self.result.entries, path)}
+        found = {path for path, entry in self.result.entries.items() if entry.kind == "file"}
         return frozenset(found | set(self.overlay))
 
     def read(self, path: str, limit: int = 16 * 2**20) -> bytes | None:
@@ -38,7 +44,10 @@ class Release:
             return self.overlay[path]
         if path not in self.files:
             return None
-        data: bytes = self.folder.read(path, limit + 1)
+        try:
+            data: bytes = self.folder.read(path, limit + 1)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, path) from None  # the whole path, not the last step of it
         return data if len(data) <= limit else None
 
     def json(self, path: str) -> Any:
@@ -67,7 +76,7 @@ class Release:
     @cached_property
     def missing(self) -> frozenset[str]:
         """Files that the provenance lists and that are not here: a partial download, which checks must not call a fault."""
-        return frozenset(s.name for s in self.result.missing)
+        return frozenset(s.name for s in self.result.provenance.subjects if s.name not in self.result.entries)
 
     @cached_property
     def document(self) -> Mapping[str, Any]:
@@ -77,7 +86,5 @@ class Release:
     @cached_property
     def spec(self) -> Mapping[str, Any]:
         """The spec that the provenance embeds; empty where it says nothing of that form."""
-        value: Any = self.document
-        for step in ("predicate", "buildDefinition", "externalParameters", "spec"):
-            value = value.get(step) if isinstance(value, dict) else None
-        return value if isinstance(value, dict) else {}
+        found: Mapping[str, Any] = verify_release.spec_of(self.document)
+        return found

@@ -25,7 +25,10 @@ SHOWN_PER_KIND = 50  # in text; --json has all
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a command has to say. `lines` for people, `value` for --json, `hint` is the next step."""
+    """What a command has to say. `lines` for people, `value` for --json, `hint` is the next step.
+
+    `raw` stands in place of problems and lines, as it is: text made for another program, which escapes by rules of its own.
+    """
 
     command: str
     exit: Exit = Exit.GOOD
@@ -34,6 +37,7 @@ class Outcome:
     value: Mapping[str, Any] = field(default_factory=dict)
     hint: str | None = None
     problems_key: str = "problems"
+    raw: str | None = None
 
 
 def show(outcome: Outcome, as_json: bool, quiet: bool) -> None:
@@ -42,7 +46,10 @@ def show(outcome: Outcome, as_json: bool, quiet: bool) -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     if as_json:
-        print(json_text(outcome))
+        print(json_text(outcome), flush=True)
+        return
+    if outcome.raw is not None:
+        print(outcome.raw, end="" if outcome.raw.endswith("\n") else "\n", flush=True)
         return
     for line in problem_lines(outcome.problems):
         print(line, file=sys.stdout if outcome.problems_key == "findings" else sys.stderr)
@@ -51,7 +58,7 @@ def show(outcome: Outcome, as_json: bool, quiet: bool) -> None:
             print(escape(line))
         if outcome.hint:
             print(f"next: {escape(outcome.hint)}")
-    sys.stdout.flush()
+    print(end="", flush=True)
 
 
 def json_text(outcome: Outcome) -> str:

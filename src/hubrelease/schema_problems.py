@@ -38,7 +38,8 @@ def validator() -> Any:
         return type(instance) is int
 
     types = Draft202012Validator.TYPE_CHECKER.redefine("integer", is_integer)
-    return validators.extend(Draft202012Validator, {"pattern": pattern}, type_checker=types)
+    extend: Any = validators.extend
+    return extend(Draft202012Validator, {"pattern": pattern}, type_checker=types)
 
 
 def problems_of(error: Any, locate: Callable[[str], Where]) -> Iterator[Problem]:
@@ -87,7 +88,7 @@ def sentence(error: Any) -> str:
 
 def absent_key(error: Any) -> str:
     """The key that a `required` error is about: jsonschema says it in its message only."""
-    return next(key for key in error.validator_value if error.message == f"{key!r} is a required property")
+    return next(str(key) for key in error.validator_value if error.message == f"{key!r} is a required property")
 
 
 def mend_of(error: Any) -> str:

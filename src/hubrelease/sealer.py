@@ -37,7 +37,7 @@ from hubrelease.steps.validation import REPORT, report_for
 from hubrelease.workspace import write_durably
 
 CARD = "README.md"
-MADE = (CARD, REPORT, verify_release.PROVENANCE, verify_release.SIGNATURE)  # made here, so not hashed as found
+MADE = (REPORT, verify_release.PROVENANCE, verify_release.SIGNATURE)  # made here, so not hashed as found
 SAVE_EVERY_S = 30.0
 
 
@@ -146,10 +146,21 @@ def make(spec: Spec, lock: Lock, root: Path, entries: list[Entry]) -> dict[str, 
     ]
     digest = payload_digest(rows)
     made[REPORT] = report_for(digest, read_or_none(root / REPORT))
+    if CARD in there and "card" not in spec.document:
+        return made  # a card that somebody wrote is kept while release.yaml asks for none
     payload = measure(root, [e for e in rows if e.path not in made or e.role != "weights"])
     facts = Facts(spec, lock, {path: value for path, (_, value) in receipts.items()}, payload)
     made[CARD] = render(facts, verify_release.strict_json(made[REPORT])).encode()
+    if CARD in there and there[CARD].sha256 not in (sha256(made[CARD]), sealed_digest(root, CARD)):
+        mend = "move it away, or remove the card section of release.yaml to keep it as it is"
+        raise CheckFailed(problem("target-occupied", CARD, "was written or edited by hand, and would be lost", mend))
     return made
+
+
+def sealed_digest(root: Path, path: str) -> str | None:
+    """The SHA-256 under which the release that is there lists a file."""
+    data = read_or_none(root / verify_release.PROVENANCE) or b""
+    return next((s.sha256 for s in verify_release.parse_provenance(data).subjects if s.name == path), None)
 
 
 def read_or_none(path: Path) -> bytes | None:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from hubrelease import verify_release
+from hubrelease import remote, verify_release
+from hubrelease.against import against_problems
 from hubrelease.checks import as_problem, checks
-from hubrelease.errors import Exit, OutsideError, Problem, problem, worst
+from hubrelease.errors import Exit, Problem, worst
+from hubrelease.hub import HuggingFaceHub
+from hubrelease.identity import Expected, identity_problems
+from hubrelease.outside import network_is_off
 from hubrelease.progress import SILENT, Progress
 from hubrelease.release import Release
+from hubrelease.remote_tree import read_listing, remote_problems
 
 
 @dataclass(frozen=True)
@@ -40,36 +45,69 @@ class Verdict:
         return {Exit.GOOD: "good", Exit.OUTSIDE: "undecided"}.get(self.exit, "bad")
 
 
-def verify(folder: str | Path, *, strict: bool = False, progress: Progress = SILENT) -> Verdict:
-    """The Verdict on a release folder. Raises OutsideError only where the folder itself can't be opened.
+@dataclass(frozen=True)
+class Request:
+    """What else to hold a release against. `deep` reads all tensors, not only scales."""
 
+    strict: bool = False
+    deep: bool = False
+    against: Path | None = None
+    remote_tree: Path | None = None
+    expected: Expected = field(default_factory=Expected)
+
+
+def verify(
+    folder: str | Path,
+    *,
+    strict: bool = False,
+    deep: bool = False,
+    against: str | Path | None = None,
+    remote_tree: str | Path | None = None,
+    expected: Expected = Expected(),  # noqa: B008  a frozen value
+    progress: Progress = SILENT,
+) -> Verdict:
+    """The Verdict on a release folder, or on hf://REPO@REV; undecided, with that one problem, where it can't be opened.
+
+    `against` is another build of the same release; `remote_tree` a stored listing of the Hub; `expected` what the
+    reader wants it to be. Raises OutsideError where the Hub, or one of those files, can't be reached.
     Example: `hubrelease.verify("dist/minilm").exit == 0`
     """
+    asked = Request(strict, deep, Path(against) if against else None, Path(remote_tree) if remote_tree else None, expected)
+    if isinstance(folder, str) and folder.startswith(remote.PREFIX):
+        place = remote.place_of(folder)
+        asked = replace(asked, expected=replace(expected, place_name=place.repo, place_version=place.version))
+        with remote.remote_release(place, HuggingFaceHub(network_is_off()), progress) as release:
+            return judged(release, asked)
     root = Path(folder)
     progress.start("hashing", None)
     try:
         result = verify_release.check_folder(root, count=progress.advance)
-    except OSError as error:
-        mend = "name the folder of a release"
-        raise OutsideError(problem("source-unreachable", str(folder), f"could not be opened: {error.strerror}", mend)) from None
     finally:
         progress.finish()
-    release = Release(root, result)
+    return judged(Release(root, result, deep=deep), asked)
+
+
+def judged(release: Release, asked: Request) -> Verdict:
+    """Every check, every comparison that was asked for, and what is absent."""
     found = run_checks(release)
-    found += [as_problem(f) for f in verify_release.absences(result, worst(found) != Exit.GOOD)]
-    return verdict_of(release, found, strict)
+    found += identity_problems(release, asked.expected)
+    if asked.remote_tree:
+        found += remote_problems(release, read_listing(asked.remote_tree))
+    if asked.against:
+        found += against_problems(release, asked.against)
+    found += [as_problem(f) for f in verify_release.absences(release.result, worst(found) != Exit.GOOD)]
+    return verdict_of(release, found, asked.strict)
 
 
 def verdict_of(release: Release, found: Iterable[Problem], strict: bool) -> Verdict:
     subjects = release.result.provenance.subjects
     rows = sorted(
         apply_waivers(release, found, strict),
-        key=lambda p: (p.where.file.encode("utf-8", "surrogateescape"), p.code, p.where.line or 0),
+        key=lambda p: (verify_release.printable(p.where.file), p.code, p.where.line or 0, p.where.pointer or ""),
     )
-    name = release.spec.get("name")
     return Verdict(
         tuple(rows),
-        name if isinstance(name, str) else None,
+        verify_release.release_name(release.document),
         verify_release.release_digest(subjects),
         verify_release.payload_digest(subjects),
         {"files": release.result.files_checked, "bytes": release.result.bytes_checked},
@@ -102,10 +140,10 @@ def waivers_of(spec: Mapping[str, Any]) -> Iterator[tuple[str, str | None, str]]
 def apply_waivers(release: Release, found: Iterable[Problem], strict: bool) -> Iterator[Problem]:
     """A waived error counts as a warning; with `strict` it stays an error."""
     waivable = {check.code for check in checks() if check.waivable}
-    waivers = list(waivers_of(release.spec))
+    waivers = [waiver for waiver in waivers_of(release.spec) if waiver[0] in waivable]
     for item in found:
         reason = next((r for code, file, r in waivers if code == item.code and file in (None, item.where.file)), None)
-        if reason is None or item.code not in waivable:
+        if reason is None:
             yield item
         else:
             message = f"{item.message} (waived by the publisher: {reason})"

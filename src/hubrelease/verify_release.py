@@ -33,6 +33,7 @@ import threading
 import time
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 PROVENANCE, SIGNATURE = "MODEL_PROVENANCE.json", "model.sig"
@@ -593,38 +594,56 @@ def lfs_pointer(data: bytes) -> tuple[str, int] | None:
 # ------------------------------------------------------------------------------------------- files that are not listed
 
 CODE = re.compile(
-    r"\.(py[cdiowx]?|ipynb|so(\.\d+)*|dll|dylib|exe|sh|bash|zsh|fish|ps1|bat|cmd|com|m?js|cjs|pl|rb|php|lua|jar|class|wasm|cu|pth|whl|egg)$",
+    r"\.(py[cdiowx]?|pyzw?|ipynb|so(\.\d+)*|dll|dylib|exe|sh|bash|zsh|fish|ps1|psm1|vbs|bat|cmd|com|[mc]?[jt]s|node|pl|rb|php|lua|jar|class"
+    r"|wasm|c|cc|cpp|cxx|h|hpp|cuh?|ptx|cubin|hip|metal|pth|whl|egg)$",
     re.I,
 )
 CODE_NAMES = re.compile(
-    r"(^|/)(Dockerfile.*|.*\.Dockerfile|Makefile|requirements.*\.(txt|lock)|.*\.pt2?|.*\.pkl|.*\.pickle|.*\.joblib|.*\.ckpt|.*\.dill|.*\.npy|.*\.keras)$",
+    r"(^|/)(Dockerfile.*|.*\.Dockerfile|.*compose\.ya?ml|Makefile|CMakeLists\.txt|setup\.cfg|pyproject\.toml|requirements.*\.(txt|lock)"
+    r"|.*\.pt2?|.*\.pkl|.*\.pickle|.*\.joblib|.*\.ckpt|.*\.dill|.*\.np[yz]|.*\.keras|.*\.nemo)$",
     re.I,
 )
 LOADED = re.compile(
-    r"(^|/)(.*config.*\.json|.*\.index\.json|tokenizer.*|vocab.*|merges\.txt|added_tokens\.json|special_tokens_map\.json|modules\.json"
+    r"(^|/)(.*config.*\.(json|ya?ml)|.*\.index\.json|model_index\.json|params\.json|tekken\.json|hyperparams\.ya?ml|tokenizer.*|vocab.*"
+    r"|merges\.txt|added_tokens\.json|special_tokens_map\.json|modules\.json"
     r"|chat_template.*|additional_chat_templates/.*|.*\.jinja2?|.*\.j2|.*\.(safetensors|gguf|bin|model|spm|tiktoken|onnx|onnx_data|h5|msgpack|mlmodel|tflite|pb|params))$",
     re.I,
 )
 LITTER = re.compile(
-    r"(^|/)(\.DS_Store|Thumbs\.db|desktop\.ini|\._.*|.*~|.*\.sw[op]|.*\.(incomplete|part|tmp|crdownload|orig|rej))$",
+    r"(^|/)(\.DS_Store|Thumbs\.db|desktop\.ini|\._[^/]*|.*~|.*\.sw[op]|.*\.(incomplete|part|tmp|crdownload|orig|rej))$",
     re.I,
 )
-LOCAL_DIR = re.compile(r"\.cache/huggingface/(\.gitignore|CACHEDIR\.TAG|download/.*\.(metadata|lock)|trees/.*\.json)")
-PICKLE = re.compile(rb"\x80[\x02-\x05]|PK\x03\x04.{0,400}?data\.pkl|#!|\x7fELF|MZ|\xcf\xfa\xed\xfe|\x89HDF\r\n\x1a\n|\x93NUMPY", re.S)
+SHADOW, APPLE_DOUBLE = re.compile(r"(^|/)\._[^/]+$"), b"\0\5\x16\7"  # what macOS puts beside each file on a foreign disk
+LOCAL_DIR = re.compile(
+    r"\.cache/huggingface/(\.gitignore|\.gitignore\.lock|CACHEDIR\.TAG|(download|upload)/.*\.(metadata|lock)|trees/[0-9a-f]{40}\.json)"
+)
+DOWNLOADING = re.compile(r"\.cache/huggingface/download/.*\.incomplete")
+PROGRAM = re.compile(
+    rb"#!|\x7fELF|MZ|[\xce\xcf]\xfa\xed\xfe|\xfe\xed\xfa[\xce\xcf]|\xca\xfe\xba\xbe|\0asm"  # scripts, executables, Java, WebAssembly
+    rb"|\x80[\x02-\x05]|\([dl]p0\n|[\]}]q\0|PK\x03\x04|\x89HDF\r\n\x1a\n|\x93NUMPY"  # pickles, and what may hold one: zip, HDF5, NumPy
+)
+HEAD_BYTES = 4096
+WORD = re.compile(rb"[\w.\-\x80-\xff]+")
 
 
 def unlisted_findings(folder: Folder, entries: dict[str, Entry], subjects: list[Subject]) -> Iterator[Finding]:
     """A finding for each file that the provenance does not list: an error where a loader could pick it up."""
     listed = {s.name for s in subjects} | {PROVENANCE, SIGNATURE, ".gitattributes"}
-    reach = None
+    reasons: dict[str, str | None] = {}
     for path, entry in sorted(entries.items()):
-        if path in listed or entry.kind != "file" or LOCAL_DIR.fullmatch(path):
-            continue
-        why = loader_reason(folder, path)
-        if why is None and not LITTER.search(path):
-            reach = config_text(folder, entries, listed) if reach is None else reach
-            why = "a config of the release names it" if os.path.basename(path).encode("utf-8", "surrogateescape") in reach else None
-        yield unlisted_finding(path, why)
+        if path not in listed and entry.kind == "file" and not LOCAL_DIR.fullmatch(path):
+            try:
+                reasons[path] = loader_reason(folder, path)
+            except OSError as error:
+                yield open_fault(path, error)
+    harmless = {path: base_name(path) for path, why in reasons.items() if why is None and not LITTER.search(path)}
+    reached = reached_names(folder, entries, listed, set(harmless.values())) if harmless else set()
+    for path, why in reasons.items():
+        yield unlisted_finding(path, "a config of the release names it" if harmless.get(path) in reached else why)
+
+
+def base_name(path: str) -> bytes:
+    return path.rsplit("/", 1)[-1].encode("utf-8", "surrogateescape")
 
 
 def unlisted_finding(path: str, why: str | None) -> Finding:
@@ -643,27 +662,58 @@ def unlisted_finding(path: str, why: str | None) -> Finding:
 
 
 def loader_reason(folder: Folder, path: str) -> str | None:
+    """Why a loader could pick up the file `path`, by its name or its first bytes, or None. OSError if it can't be read."""
+    if DOWNLOADING.fullmatch(path):
+        return None  # half of a file, in the Hub client's own folder
+    shadow = SHADOW.search(path)
+    if not shadow and (why := name_reason(path)):
+        return why
+    head = folder.read(path, HEAD_BYTES)
+    if shadow:
+        return None if head.startswith(APPLE_DOUBLE) else name_reason(path)
+    return "its bytes are those of a program or a pickle" if PROGRAM.match(head) or imports_by_pickle(head) else None
+
+
+def name_reason(path: str) -> str | None:
     if CODE.search(path) or CODE_NAMES.search(path):
         return "it can be run"
-    if LOADED.search(path):
-        return "loaders read files of that name"
+    backup = LITTER.search(path) and not SHADOW.search(path)  # nobody loads tokenizer.json~
+    return "loaders read files of that name" if LOADED.search(path) and not backup else None
+
+
+def imports_by_pickle(head: bytes) -> bool:
+    """True for a pickle of the older, magicless protocols that names something to import; `head` may be cut at HEAD_BYTES."""
+    import pickletools
+
+    imports = False
     try:
-        head = folder.read(path, 4096)
-    except OSError as error:
-        return f"it could not be read ({error.strerror})"
-    return "its bytes are those of a program or a pickle" if PICKLE.match(head) else None
+        for code, _, _ in pickletools.genops(head):
+            imports = imports or code.name in ("GLOBAL", "INST", "STACK_GLOBAL")
+        return imports
+    except ValueError as error:
+        return imports and len(head) == HEAD_BYTES and "unknown" not in str(error)
+    except Exception:  # an argument that is no number, no text, ...: no pickle
+        return False
 
 
-def config_text(folder: Folder, entries: dict[str, Entry], listed: set[str]) -> bytes:
-    """The bytes of the release's own JSON and YAML files up to 1 MiB each, to search for names in."""
-    texts = []
+def reached_names(folder: Folder, entries: dict[str, Entry], listed: set[str], names: set[bytes]) -> set[bytes]:
+    """Those of `names` that stand in one of the release's own JSON and YAML files of up to 1 MiB."""
+    found: set[bytes] = set()
     for path, entry in entries.items():
         if path in listed and path.endswith((".json", ".yaml", ".yml")) and path != PROVENANCE and entry.size <= 2**20:
             try:
-                texts.append(folder.read(path, 2**20))
+                found |= names_in(folder.read(path, 2**20), names - found)
             except OSError:
                 continue  # reported where the file itself is checked
-    return b"\n".join(texts)
+    return found
+
+
+def names_in(text: bytes, names: set[bytes]) -> set[bytes]:
+    """Those of `names` that stand in `text`. By sets of words, for 20,000 names times 1 MiB take minutes."""
+    text = re.sub(rb"(?:\\u[0-9a-fA-F]{4})+", lambda m: json.loads(b'"%b"' % m[0]).encode("utf-8", "surrogatepass"), text)
+    words = set(WORD.findall(text))
+    words |= {word.strip(b".-") for word in words}
+    return {name for name in names if name in words or (not WORD.fullmatch(name) and words.issuperset(WORD.findall(name)) and name in text)}
 
 
 # ------------------------------------------------------------------------------------------------------ the verdict
@@ -675,24 +725,41 @@ def check_folder(
     """Result of holding the folder `root` against its MODEL_PROVENANCE.json.
 
     `count(n)` is called, from several threads, for each n bytes hashed. Absent files are in `missing`, not yet in
-    `findings`: see absences. Raises OSError only where `root` itself can't be opened.
+    `findings`: see absences.
     """
-    os.close(os.open(root, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)))
+    try:
+        os.close(os.open(root, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)))
+    except OSError as error:
+        return unopened(os.fspath(root), error)
     folder = Folder(root)
     entries, findings = folder.scan()
-    provenance = load_provenance(folder, entries)
+    closed = {f.file for f in findings}  # folders of which nothing is known
+    provenance = load_provenance(folder, entries) if "." not in closed else Provenance(None, [], [])
     findings += provenance.findings
     findings += entry_findings(folder, entries, {s.name for s in provenance.subjects})
     findings += collisions(set(entries) | {s.name for s in provenance.subjects})
-    present = [s for s in provenance.subjects if s.name in entries and not_a_link(folder, entries, s.name)]
-    missing = [s for s in provenance.subjects if s.name not in entries]
+    present = [s for s in provenance.subjects if s.name in entries and entries[s.name].kind == "file"]
+    missing = [s for s in provenance.subjects if s.name not in entries and closed.isdisjoint(folders_of(s.name))]
     largest_first = sorted(present, key=lambda s: -s.size)
     for found in in_threads(lambda s: check_subject(folder, s, sizes_only, count), largest_first, threads):
         findings += found
     if provenance.document is not None:
         findings += unlisted_findings(folder, entries, provenance.subjects)
-    findings.sort(key=lambda f: (f.file.encode("utf-8", "surrogateescape"), f.code, f.pointer or ""))
+    if missing:  # contract.md 2: absences and the halves of what is absent are one finding
+        findings = [f for f in findings if f.kind != "leftover" or not f.file.endswith(".incomplete")]
     return Result(provenance, entries, findings, missing, len(present), sum(s.size for s in present))
+
+
+def unopened(root: str, error: OSError) -> Result:
+    message = f"could not be opened: {error.strerror}"
+    found = finding("unreadable", root, message, "name the folder of a release that you may read", undecided=True)
+    return Result(Provenance(None, [], []), {}, [found], [], 0, 0)
+
+
+def folders_of(path: str) -> list[str]:
+    """Every folder that `path` lies in; the root is "."."""
+    parts = path.split("/")
+    return [".", *("/".join(parts[:depth]) for depth in range(1, len(parts)))]
 
 
 def load_provenance(folder: Folder, entries: dict[str, Entry]) -> Provenance:
@@ -700,6 +767,8 @@ def load_provenance(folder: Folder, entries: dict[str, Entry]) -> Provenance:
         message = "is not here: nothing says what the files should be"
         mend = "fetch it again, or make the folder a release with `hubrelease seal`"
         return Provenance(None, [], [finding("provenance-missing", PROVENANCE, message, mend)])
+    if entries[PROVENANCE].kind != "file":
+        return Provenance(None, [], [])  # entry_findings tells what it is
     try:
         data = folder.read(PROVENANCE, MAX_PROVENANCE_BYTES + 1)
     except OSError as error:
@@ -710,30 +779,35 @@ def load_provenance(folder: Folder, entries: dict[str, Entry]) -> Provenance:
     return parse_provenance(data)
 
 
-def not_a_link(folder: Folder, entries: dict[str, Entry], path: str) -> bool:
-    return entries[path].kind == "file" or (entries[path].kind == "link" and folder.hub_blob(path) is not None)
-
-
 def entry_findings(folder: Folder, entries: dict[str, Entry], listed: set[str]) -> Iterator[Finding]:
     """Findings on what a folder of plain files does not hold: links, FIFOs, sockets, devices, names that can't travel."""
     for path, entry in entries.items():
         if entry.kind == "special":
             yield finding("special-file", path, "is a FIFO, a socket or a device", "remove it")
-        elif entry.kind == "link" and not not_a_link(folder, entries, path):
+        elif entry.kind == "link":
             yield finding("symlink", path, "is a link; its target is not part of the release", "put the file itself in its place")
         elif path not in listed and (fault := path_fault(path)):
             yield finding("unsafe-path", path, f"the file's name {fault}", "rename or remove it")
 
 
 def collisions(names: Iterable[str]) -> Iterator[Finding]:
-    """Names that fall together on a file system that ignores case or Unicode form, folders' names included."""
+    """Names that fall together on a file system that ignores case or Unicode form, folders' names included.
+
+    Names that do stand side by side when sorted, so that each is compared with one other and a listing of a million
+    deep paths takes no more memory than itself.
+    """
     groups: dict[str, set[str]] = {}
-    for name in names:
+    before: list[str] = []
+    for name in sorted(names, key=lambda name: (fold(name).replace("/", "\0"), name)):
         parts = name.split("/")
-        for depth in range(1, len(parts) + 1):
-            groups.setdefault(fold("/".join(parts[:depth])), set()).add("/".join(parts[:depth]))
+        alike = list(takewhile(lambda pair: pair[0] == pair[1] or fold(pair[0]) == fold(pair[1]), zip(before, parts, strict=False)))
+        first = next((depth for depth, (one, other) in enumerate(alike, 1) if one != other), None)
+        for depth in {first, len(alike)} if first else ():
+            path = "/".join(parts[:depth])
+            groups.setdefault(fold(path), set()).update((path, "/".join(before[:depth])))
+        before = parts
     for group in groups.values():
-        for name in sorted(group) if len(group) > 1 else ():
+        for name in sorted(group):
             others = ", ".join(sorted(group - {name}))
             yield finding("case-collision", name, f"falls together with {others} on macOS and Windows", "rename one of them")
 
@@ -743,9 +817,8 @@ def absences(result: Result, other_errors: bool) -> list[Finding]:
     if not result.missing:
         return []
     whole = result.provenance.subjects
-    here = len(whole) - len(result.missing)
-    here_bytes = sum(s.size for s in whole) - sum(s.size for s in result.missing)
-    counts = f"partial: {here} of {len(whole)} files, {gb(here_bytes)} of {gb(sum(s.size for s in whole))} here"
+    here = [s.size for s in whole if s.name in result.entries]
+    counts = f"partial: {len(here)} of {len(whole)} files, {gb(sum(here))} of {gb(sum(s.size for s in whole))} here"
     mend = "fetch the rest (run the download again)"
     if not other_errors:
         names = ", ".join(s.name for s in result.missing[:5]) + (", ..." if len(result.missing) > 5 else "")
@@ -784,31 +857,28 @@ def main(arguments: list[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a terminal that is not UTF-8 must not end in a traceback
     started = time.monotonic()
-    try:
-        result = check_folder(options.folder, options.sizes_only)
-    except OSError as error:
-        print(f"{escape(options.folder)}: could not be opened: {error.strerror}", file=sys.stderr)
-        return 3
-    found = result.findings
-    found = found + absences(result, any(f.severity == "error" for f in found))
+    result = check_folder(options.folder, options.sizes_only)
+    found = result.findings + absences(result, any(f.severity == "error" for f in result.findings))
+    found.sort(key=lambda f: (printable(f.file), f.code, f.pointer or ""))
     code = exit_code(found)
-    if options.json:
-        print(json.dumps(as_json(result, found, code), indent=2, sort_keys=True))
-    else:
-        print_text(result, found, code, options, time.monotonic() - started)
+    try:
+        if options.json:
+            print(json.dumps(as_json(result, found, code), indent=2, sort_keys=True))
+        else:
+            print_text(result, found, code, options, time.monotonic() - started)
+        print(end="", flush=True)
+    except OSError as error:  # the reader has gone, or the disk is full: the exit code still says it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return code if isinstance(error, BrokenPipeError) else code or 3
     return code
 
 
 def as_json(result: Result, found: list[Finding], code: int) -> dict[str, Any]:
-    subjects, document = result.provenance.subjects, result.provenance.document
-    name = (
-        document["predicate"]["buildDefinition"]["externalParameters"]["spec"]["name"]
-        if document and not result.provenance.findings
-        else None
-    )
+    subjects = result.provenance.subjects
+    name = release_name(result.provenance.document)
     return {
         "schemaVersion": 1, "command": "verify_release", "verdict": {0: "good", 1: "bad"}.get(code, "undecided"), "exitCode": code,
-        "release": {"name": name, "releaseDigest": release_digest(subjects), "payloadDigest": payload_digest(subjects)},
+        "release": {"name": name and printable(name), "releaseDigest": release_digest(subjects), "payloadDigest": payload_digest(subjects)},
         "findings": [{"code": f.code, "kind": f.kind, "severity": f.severity, "file": printable(f.file), "pointer": f.pointer, "line": None,
                       "tensor": None, "message": printable(f.message), "mend": f.mend} for f in found],
         "checked": {"files": result.files_checked, "bytes": result.bytes_checked},
@@ -833,6 +903,3 @@ if __name__ == "__main__":
         sys.exit(main())
     except KeyboardInterrupt:
         sys.exit(130)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        sys.exit(1)

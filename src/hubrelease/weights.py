@@ -127,10 +127,21 @@ def parse_json(text: bytes) -> tuple[object, list[str]]:
     def refuse(token: str) -> object:
         raise ValueError(f"{token} is not JSON")
 
+    def number(token: str) -> object:
+        return float(token) if abs(float(token)) < float("inf") else refuse(token[:40])
+
+    def whole(token: str) -> int | float:
+        return int(token) if token != "-0" else -0.0  # no size: the reference reader takes it for a float
+
     try:
-        return json.loads(text.decode("utf-8"), object_pairs_hook=pairs, parse_constant=refuse), doubled
+        value = json.loads(text.decode("utf-8"), object_pairs_hook=pairs, parse_constant=refuse, parse_float=number, parse_int=whole)
+        if b"\\u" in text:
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
     except RecursionError:
         raise ValueError("nested too deeply") from None
+    except UnicodeEncodeError:
+        raise ValueError("half a surrogate pair is no text") from None
+    return value, doubled
 
 
 def read_metadata(value: object) -> tuple[dict[str, str], list[Fault]]:
@@ -157,6 +168,8 @@ def read_tensor(name: str, entry: object) -> Tensor | Fault:
     if not isinstance(entry, dict):
         return Fault("header-invalid", f"the entry of {name!r} is not an object", name)
     dtype, shape, offsets = entry.get("dtype"), entry.get("shape"), entry.get("data_offsets")
+    if any(is_deep(value) for key, value in entry.items() if key not in ("dtype", "shape", "data_offsets")):
+        return Fault("header-invalid", f"the entry of {name!r} is nested too deeply", name)
     if not isinstance(dtype, str) or dtype not in BITS:
         return Fault("header-invalid", f"{name!r} has the unknown dtype {dtype!r}"[:200], name)
     if not is_naturals(shape):
@@ -164,6 +177,12 @@ def read_tensor(name: str, entry: object) -> Tensor | Fault:
     if not is_naturals(offsets) or len(offsets) != 2 or offsets[0] > offsets[1]:
         return Fault("header-ranges", f"{name!r} has data_offsets that are no range", name)
     return size_fault(Tensor(name, dtype, tuple(shape), offsets[0], offsets[1]))
+
+
+def is_deep(value: object, levels: int = 32) -> bool:
+    """True where lists and objects stand deeper in each other than `levels`. The reference reader stops at 127."""
+    below = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return levels == 0 or any(is_deep(item, levels - 1) for item in below)
 
 
 def is_naturals(value: object) -> TypeGuard[list[int]]:

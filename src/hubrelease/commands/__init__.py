@@ -21,6 +21,9 @@ COMMANDS = {
     "seal": ("seal", "Make a folder that is there a release in place."),
     "card": ("card", "Render the model card from its data."),
     "verify": ("verify", "Is this release what it says it is?"),
+    "diff": ("diff", "What changed between two releases, down to tensors."),
+    "init": ("init", "Write a release.yaml for a model folder that is there."),
+    "explain": ("explain", "What a finding means, why it matters, how to mend it."),
     "doctor": ("doctor", "What this machine can and can't do."),
 }
 
@@ -73,9 +76,9 @@ def main() -> NoReturn:
     command = next((a for a in arguments if not a.startswith("-")), "hubrelease")
     try:
         sys.exit(run(arguments, command, as_json, quiet))
-    except BrokenPipeError:  # the reader has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(Exit.GOOD)
+    except BrokenPipeError:  # whoever read the messages has gone, and nothing was decided
+        silence()
+        sys.exit(Exit.OUTSIDE)
 
 
 def run(arguments: list[str], command: str, as_json: bool, quiet: bool) -> int:
@@ -97,8 +100,25 @@ def run(arguments: list[str], command: str, as_json: bool, quiet: bool) -> int:
             return Exit.BUG
     if not isinstance(outcome, Outcome):  # --help and --version have printed what they have
         return int(outcome or 0)
-    show(outcome, as_json, quiet)
+    return show_or_say(outcome, as_json, quiet)
+
+
+def show_or_say(outcome: Outcome, as_json: bool, quiet: bool) -> int:
+    """Shows the outcome; its exit code, which stands whether or not anybody reads on. What can't be shown is not good."""
+    try:
+        show(outcome, as_json, quiet)
+    except BrokenPipeError:  # the reader has seen enough
+        silence()
+    except OSError as error:
+        silence()
+        print(f"the result could not be written: {error.strerror}", file=sys.stderr)
+        return outcome.exit or Exit.OUTSIDE
     return outcome.exit
+
+
+def silence() -> None:
+    """What is still to be written to standard output is dropped; else the interpreter would fail over it at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def usage(error: click.UsageError, command: str, as_json: bool) -> Outcome:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 
 import click
@@ -30,11 +29,12 @@ def render(release: str, output: str | None, check: bool, tree: str | None, as_j
 
     Facts about the weights come from --tree, else from the last build that fits.
     """
+    if check and output:
+        raise click.UsageError("--check compares and writes nothing; leave out -o")
     spec, readme = find_spec(Path(release))
     card = api.render_card(spec, tree=tree)
     if check:
-        there, problems = compare(card, readme)
-        lines = list(difflib.unified_diff(there.splitlines(), card.splitlines(), str(readme.name), "rendered", lineterm="", n=2))
+        lines, problems = compare(card, readme)
         return Outcome(
             "card render",
             Exit.BAD if problems else Exit.GOOD,
@@ -45,4 +45,4 @@ def render(release: str, output: str | None, check: bool, tree: str | None, as_j
     if output:
         write_card(Path(output), card)
         return Outcome("card render", lines=[f"wrote {output}"], value={"file": output})
-    return Outcome("card render", lines=card.splitlines(), value={"card": card})
+    return Outcome("card render", raw=card, value={"card": card})

@@ -8,6 +8,7 @@ from hubrelease.checker import check
 from hubrelease.commands.options import common, release
 from hubrelease.errors import Exit, worst
 from hubrelease.report import Outcome
+from hubrelease.spec import load_spec
 
 
 @click.command(epilog="Example: hubrelease check examples/minilm")
@@ -20,5 +21,9 @@ def COMMAND(release: str, as_json: bool, quiet: bool) -> Outcome:
     """
     problems = check(release)
     code = worst(problems)
-    line = "good: ready to build" if code == Exit.GOOD else "not ready to build"
-    return Outcome("check", code, problems, [line], hint=f"hubrelease build {release} --out DIR" if code == Exit.GOOD else None)
+    if code != Exit.GOOD:
+        return Outcome("check", code, problems, ["not ready to build"])
+    spec = load_spec(release)
+    if spec.source(spec.weights.source) is None:  # the weights lie beside release.yaml
+        return Outcome("check", code, problems, ["good: ready to seal"], hint=f"hubrelease seal {spec.folder}")
+    return Outcome("check", code, problems, ["good: ready to build"], hint=f"hubrelease build {release} --out DIR")

@@ -2,31 +2,82 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from hubrelease import report
 from hubrelease.commands.options import common
+from hubrelease.identity import Expected
 from hubrelease.report import Outcome
 from hubrelease.verifier import Verdict, verify
 
 
 @click.command(epilog="Example: hubrelease verify dist/minilm --json")
-@click.argument("folder", default=".", metavar="[DIR]")
+@click.argument("folder", default=".", metavar="[DIR|hf://REPO@REV]")
 @click.option("--strict", is_flag=True, help="A warning is as bad as an error; waivers don't count.")
+@click.option("--deep", is_flag=True, help="Also read the data of all tensors, not only of scales.")
+@click.option("--against", metavar="DIR", help="Another build of the same release: says what differs, and whether only in its bytes.")
+@click.option(
+    "--remote-tree", metavar="FILE", help="A stored listing of the Hub (the tree call's JSON): says what is missing or differs there."
+)
+@click.option("--expect-name", metavar="N", help="Fail (4) if the release names another repository.")
+@click.option("--expect-version", metavar="V", help="Fail (4) if the release is of another version.")
+@click.option("--expect-digest", metavar="D", help="Fail (4) if the release digest is another one.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "github", "sarif"]),
+    default="text",
+    help="Findings for a pull request or a code scanner.",
+)
 @common
-def COMMAND(folder: str, strict: bool, as_json: bool, quiet: bool) -> Outcome:
+def COMMAND(
+    folder: str,
+    strict: bool,
+    deep: bool,
+    against: str | None,
+    remote_tree: str | None,
+    expect_name: str | None,
+    expect_version: str | None,
+    expect_digest: str | None,
+    form: str,
+    as_json: bool,
+    quiet: bool,
+) -> Outcome:
     """Is this release what it says it is?
 
     Compares every file of DIR (default: the current folder) with its MODEL_PROVENANCE.json and runs every check, offline.
-    Exit code 0: good; 1: bad; 3: could not decide, such as a partial download.
+    hf://REPO@REV is checked on the Hub without downloading the weights.
+    Exit code 0: good; 1: bad; 3: could not decide, such as a partial download; 4: not the release that was expected.
     """
-    if not Path(folder).exists():
-        from hubrelease.workspace import recover  # a build that was killed while it replaced DIR
+    finish_interrupted_build(folder)
+    expected = Expected(expect_name, expect_version, expect_digest)
+    progress = report.progress_for(quiet)
+    verdict = verify(folder, strict=strict, deep=deep, against=against, remote_tree=remote_tree, expected=expected, progress=progress)
+    return replace(outcome_of(verdict, folder), raw=formatted(verdict, folder, form))
 
-        recover(Path(folder).absolute())
-    return outcome_of(verify(folder, strict=strict, progress=report.progress_for(quiet)), folder)
+
+def finish_interrupted_build(folder: str) -> None:
+    """A build that was killed while it replaced DIR is finished or rolled back first."""
+    if folder.startswith("hf://") or os.path.exists(folder):  # unlike Path.exists, False as well where a folder may not be entered
+        return
+    from hubrelease.workspace import folder_for, recover
+
+    target = Path(folder).absolute()
+    if os.path.exists(folder_for(target) / "swap.json"):
+        recover(target)
+
+
+def formatted(verdict: Verdict, folder: str, form: str) -> str | None:
+    if form == "text":
+        return None
+    from hubrelease.finding_formats import github_lines, sarif
+
+    prefix = "" if folder in (".", "./") or folder.startswith("hf://") else folder.rstrip("/") + "/"
+    return sarif(verdict.problems, prefix) if form == "sarif" else "\n".join(github_lines(verdict.problems, prefix))
 
 
 def outcome_of(verdict: Verdict, folder: str) -> Outcome:

@@ -30,7 +30,7 @@ def resolve(source: Source, outside: Outside) -> LockedSource:
     entries, faults = folder.scan()
     plain = {p: e for p, e in entries.items() if not any(rule.search(p) for rule in LEFT_BEHIND) and p != ".gitattributes"}
     wanted, others = select(Source(source.name, "folder", "", wanted=source.wanted), plain)
-    refused = [refusal(source, p) for p in wanted if not verify_release.not_a_link(folder, plain, p)]
+    refused = [refusal(source, p) for p in wanted if plain[p].kind != "file"]
     refused += [problem("source-unreachable", f"folder:{source.locator}/{f.file}", f.message, f.mend) for f in faults]
     if refused:
         raise CheckFailed(refused)

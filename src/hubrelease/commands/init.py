@@ -1,0 +1,28 @@
+"""hubrelease init: a release.yaml for a model folder that is there."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from hubrelease.commands.options import common
+from hubrelease.report import Outcome
+from hubrelease.starter import init
+
+
+@click.command(epilog="Example: hubrelease init /data/my-model && hubrelease seal /data/my-model")
+@click.argument("folder", default=".", metavar="[DIR]")
+@common
+def COMMAND(folder: str, as_json: bool, quiet: bool) -> Outcome:
+    """Look at a model folder (config, quantisation, adapter, receipts, a card that is there) and write a commented release.yaml."""
+    file, seen = init(Path(folder))
+    lines = [
+        f"wrote {file}",
+        f"licence {seen.license or 'not found'}, base {seen.base_model or 'not found'}, format {seen.format}",
+        f"receipts: {', '.join(seen.receipts) or 'none found'}",
+    ]
+    return Outcome(
+        "init", lines=lines, value={"file": str(file), "seen": asdict(seen)}, hint=f"edit {file}, then: hubrelease seal {folder}"
+    )

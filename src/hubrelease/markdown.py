@@ -1,0 +1,81 @@
+"""Text in Markdown: foreign text made harmless, one's own held to what it opens. The filters that a card's template has."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+from hubrelease.facts import byte_text
+from hubrelease.verify_release import escape
+
+VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
+CLOSED_BY_THE_NEXT = {"p", "li", "dt", "dd", "td", "th", "tr", "thead", "tbody", "option"}
+
+
+def one_line(value: object) -> str:
+    """On one line: blanks of every kind are one blank, control and invisible characters are visible escapes."""
+    return escape(re.sub(r"\s+", " ", str(value)).strip())
+
+
+def escape_markdown(value: object) -> str:
+    """Foreign text inside a table or a sentence: one line, no markup, no HTML, no template syntax."""
+    line = one_line(value).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return re.sub(r"([\\`*_\[\]|{}#!~])", r"\\\1", line)
+
+
+def code(value: object) -> str:
+    """Foreign text as a code span, between more backticks than it holds itself."""
+    line = one_line(value)
+    ticks = "`" * (max(map(len, re.findall("`+", line)), default=0) + 1)
+    pad = " " if "`" in (line[:1], line[-1:]) else ""
+    return f"{ticks}{pad}{line}{pad}{ticks}"
+
+
+def byte_size(number: int) -> str:
+    return byte_text(Decimal(number))
+
+
+def thousands(number: int) -> str:
+    return f"{number:,}"
+
+
+FILTERS = {"md": escape_markdown, "line": one_line, "code": code, "bytes": byte_size, "thousands": thousands}
+
+
+# --------------------------------------------------------------------------------------------------- what a text opens
+
+
+def left_open(text: str) -> str | None:
+    """What a Markdown text opens and does not close, in words; None if nothing."""
+    prose, fence = outside_of_fences(text)
+    if fence:
+        return f"a code block ({fence})"
+    prose = re.sub(r"(?<!`)(`+)(?!`).+?(?<!`)\1(?!`)", "", prose, flags=re.S)
+    prose = re.sub(r"<!--.*?-->|<\?.*?\?>|<!\[CDATA\[.*?\]\]>|<![A-Za-z][^>]*>", "", prose, flags=re.S)
+    if start := re.search(r"<!--|<\?|<!\[CDATA\[|<![A-Za-z]", prose):
+        return f"a comment ({start[0]})"
+    return next(iter(open_elements(prose)), None)
+
+
+def outside_of_fences(text: str) -> tuple[str, str | None]:
+    """The lines outside of fenced code blocks, and the fence that is not closed (CommonMark 4.5)."""
+    fence, prose = None, []
+    for line in text.split("\n"):
+        mark = re.match(r" {0,3}(`{3,}|~{3,})(.*)$", line)
+        if fence is None and mark and not (mark[1][0] == "`" and "`" in mark[2]):
+            fence = mark[1]
+        elif fence and mark and mark[1].startswith(fence) and not mark[2].strip():
+            fence = None
+        elif fence is None:
+            prose.append(line)
+    return "\n".join(prose), fence
+
+
+def open_elements(prose: str) -> list[str]:
+    """HTML elements without an end tag, which a browser closes at the end of the page only."""
+    depth: dict[str, int] = {}
+    for slash, name in re.findall(r"<(/?)([A-Za-z][A-Za-z0-9-]*)(?=[\s/>])[^>]*>", prose):
+        key = name.lower()
+        if key not in VOID | CLOSED_BY_THE_NEXT:
+            depth[key] = max(0, depth.get(key, 0) - 1) if slash else depth.get(key, 0) + 1
+    return [f"the element <{key}>" for key, count in depth.items() if count]
