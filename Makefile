@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all heavy lint verifier docs clean
+.PHONY: demo test test-all heavy fuzz lint verifier docs clean
 
 $(BIN)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -16,7 +16,19 @@ demo: $(BIN)/.ready
 test: $(BIN)/.ready
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m 'not heavy and not gpu'
 
-test-all: test heavy
+test-all: test heavy fuzz
+
+# Coverage-guided fuzzing of everything that reads hostile bytes; `make fuzz RUNS=200000` for the long run.
+RUNS ?= 5000
+FUZZ := .fuzz/bin
+$(FUZZ)/.ready: pyproject.toml
+	$(PYTHON) -m venv .fuzz
+	$(FUZZ)/python -m pip install --quiet --disable-pip-version-check -e . atheris==3.0.0
+	touch $@
+
+fuzz: $(FUZZ)/.ready
+	for target in $$($(FUZZ)/python -c "import sys; sys.path.insert(0, 'tests/fuzz'); import targets; print(*targets.TARGETS)"); do \
+	  echo "fuzzing $$target, $(RUNS) runs"; $(FUZZ)/python tests/fuzz/run.py $$target --runs $(RUNS) || exit 1; done
 
 heavy: $(BIN)/.ready
 	$(BIN)/python -m pytest -m heavy

@@ -1,12 +1,49 @@
-"""Fixtures for tests with a Hub: a fresh one that holds a tiny model, and an author's project beside it."""
+"""Fixtures: caches of its own for every test, the command line in this process and in one of its own, a Hub with a tiny model."""
 
+import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
-import tiny_upstream
-from hub import Hub
-from project import UPSTREAM, Project, project
+
+hypothesis.settings.register_profile("same-every-time", derandomize=True, deadline=None, max_examples=200)
+hypothesis.settings.load_profile("same-every-time")
+
+HOME = tempfile.TemporaryDirectory(prefix="hubrelease-tests-")
+for variable in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HF_HUB_OFFLINE", "SOURCE_DATE_EPOCH"):
+    os.environ.pop(variable, None)  # nothing of who runs the tests may reach them
+os.environ |= {"HF_HOME": f"{HOME.name}/hf", "HF_ENDPOINT": "http://127.0.0.1:9", "HF_HUB_DISABLE_TELEMETRY": "1"}
+
+import tiny_upstream  # noqa: E402
+from command_line import Cli, in_process, in_subprocess  # noqa: E402
+from hub import Hub  # noqa: E402
+from project import UPSTREAM, Project, project  # noqa: E402
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="write the files of tests/golden anew; look at the difference")
+
+
+@pytest.fixture(autouse=True)
+def own_caches(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test sees the caches of another, or of whoever runs it."""
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(home / "cache"))
+    monkeypatch.setenv("HF_HOME", str(home / "hf"))
+
+
+@pytest.fixture
+def cli() -> Cli:
+    """`cli("check", folder)`: a command in this process."""
+    return in_process
+
+
+@pytest.fixture
+def process() -> Cli:
+    """`process("check", folder)`: `python -m hubrelease` in a process of its own."""
+    return in_subprocess
 
 
 @pytest.fixture

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest import mock
+
+from hubrelease import commands
 
 HUBRELEASE = Path(sys.executable).parent / "hubrelease"
 UPSTREAM = "upstream/tiny"
@@ -53,11 +58,16 @@ class Ended:
 
 @dataclass
 class Project:
-    """`folder` holds release.yaml; `env` is the environment of every command; `home` is its user's home."""
+    """`folder` holds release.yaml, `env` is the environment of every command.
+
+    Commands run in a process each, for the Hub's client reads its settings when it is imported; with `here` they run in
+    this process, which is ten times as fast and right where no Hub is asked.
+    """
 
     folder: Path
     env: dict[str, str]
     document: dict[str, Any] = field(default_factory=dict)
+    here: bool = False
 
     def spec(self, **changes: Any) -> Project:
         """Writes release.yaml: SPEC with these top-level keys replaced. JSON is YAML."""
@@ -71,6 +81,8 @@ class Project:
 
     def run(self, command: str, *arguments: str | Path, cwd: Path | None = None, umask: int = -1, **env: str) -> Ended:
         """`hubrelease command … --json`."""
+        if self.here:
+            return run_here(self.env | env, command, *arguments)
         return run(self.env | env, command, *arguments, cwd=cwd, umask=umask)
 
     def pin(self, *arguments: str, **env: str) -> Ended:
@@ -95,17 +107,28 @@ class Project:
 def run(env: Mapping[str, str], command: str, *arguments: str | Path, cwd: Path | None = None, umask: int = -1) -> Ended:
     words = [str(HUBRELEASE), command, *map(str, arguments), "--json"]
     done = subprocess.run(words, env=dict(env), cwd=cwd, umask=umask, capture_output=True, text=True, timeout=120, check=False)
+    return ended(done.returncode, done.stdout, done.stderr)
+
+
+def run_here(env: Mapping[str, str], command: str, *arguments: str | Path) -> Ended:
+    out, err = io.StringIO(), io.StringIO()
+    with mock.patch.dict(os.environ, env, clear=True), redirect_stdout(out), redirect_stderr(err):
+        code = commands.run([command, *map(str, arguments), "--json"], command, True, False)
+    return ended(code, out.getvalue(), err.getvalue())
+
+
+def ended(code: int, out: str, err: str) -> Ended:
     try:
-        value = json.loads(done.stdout)
+        value = json.loads(out)
     except ValueError:
         value = {}
-    return Ended(done.returncode, value, done.stdout + done.stderr)
+    return Ended(code, value, out + err)
 
 
-def project(home: Path, env: Mapping[str, str] | None = None) -> Project:
+def project(home: Path, env: Mapping[str, str] | None = None, here: bool = False) -> Project:
     """A project in `home`, with caches of its own. `env`: of a Hub; else one in which no Hub can be reached."""
     plain = {"PATH": os.environ["PATH"], "HOME": str(home), "HF_HOME": str(home / "hf"), "HF_ENDPOINT": "http://127.0.0.1:9"}
-    return Project(home / "project", {**(env or plain), "XDG_CACHE_HOME": str(home / "cache")}).spec()
+    return Project(home / "project", {**(env or plain), "XDG_CACHE_HOME": str(home / "cache")}, here=here).spec()
 
 
 def tree(folder: Path) -> dict[str, bytes]:

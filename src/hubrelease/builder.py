@@ -191,4 +191,4 @@ def remember(cache: Path, target: Path, tree: Tree) -> None:
             rows.append(Known(key, entry.sha256, target / path, identities.identity_of(target / path)))
         except OSError:
             continue
-    identities.save_state(cache, target, rows)
+    identities.save_state(cache, target, [*rows, *tree.origins])

@@ -6,6 +6,7 @@ checked while it is copied (tree.py), in the same single read.
 
 from __future__ import annotations
 
+import lzma
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -49,19 +50,16 @@ class SourceFile:
         try:
             with stream:
                 yield stream
-        except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-            raise OutsideError(
-                problem(
-                    "source-changed",
-                    self.place,
-                    f"the archive is damaged: {error}",
-                    "remove the cached copy and run again",
-                )
-            ) from None
+        except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError) as error:
+            raise OutsideError(problem("source-changed", self.place, f"the archive is damaged: {error}", self.fetch_again())) from None
 
     def on_disk(self) -> Path | None:
         """The file's path if it lies on this disk as it is: for reflinks and hard links."""
         return kinds()[self.source.kind].on_disk(self.source, self.digest.path, self.outside)
+
+    def origin(self) -> Path | None:
+        """The path of a file that its owner may change at any time: one in a folder source. Downloads stay what they are."""
+        return self.on_disk() if self.source.kind == "folder" else None
 
     def read(self) -> bytes:
         """The whole file, checked against the lock. For small files only."""
@@ -83,9 +81,11 @@ class SourceFile:
                     f"restore it, or run `hubrelease pin --update {self.source.name}`",
                 )
             )
-        path = self.on_disk()
-        again = f"remove {path} and run again" if path else "remove the cached copy and run again"
-        return OutsideError(problem("source-changed", self.place, message, f"the download is damaged: {again}"))
+        return OutsideError(problem("source-changed", self.place, message, f"the download is damaged: {self.fetch_again()}"))
+
+    def fetch_again(self) -> str:
+        path = kinds()[self.source.kind].cached(self.source, self.path, self.outside)
+        return f"remove {path} and run again"
 
 
 @dataclass(frozen=True)

@@ -151,8 +151,11 @@ def write_shards(tree: Tree, parts: Sequence[Part], shards: Sequence[Shard], met
         output = Output(tree, metadata, stack)
         for part in parts:
             if any(tensor.name in wanted for tensor in part.header.tensors):
-                stream_part(part, wanted, output)
+                with tree.noted(part.file):
+                    stream_part(part, wanted, output)
                 output.remember()
+            else:
+                tree.confirm(part.file)
         output.switch(None)
         output.remember()
     tree.progress.finish()

@@ -6,6 +6,7 @@ them together as one SpecError; what a later version will support is refused by 
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -158,7 +159,7 @@ def load_spec(path: str | Path = ".") -> Spec:
     Raises OutsideError if the file can't be read.
     """
     file = Path(path)
-    file = file / FILE_NAME if file.is_dir() else file
+    file = file / FILE_NAME if os.path.isdir(file) else file
     node = load_merged(file)
     schema = resources.schema("release")
     value = strict_yaml.typed(node, schema)

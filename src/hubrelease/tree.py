@@ -54,6 +54,7 @@ class Tree:
     entries: dict[str, Entry] = field(default_factory=dict)
     folded: dict[str, str] = field(default_factory=dict)
     keys: dict[str, str] = field(default_factory=dict)
+    origins: list[Known] = field(default_factory=list)
     reused: set[str] = field(default_factory=set)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -88,10 +89,36 @@ class Tree:
         self.reserve(item.path)
         digest = item.file.digest
         if self.reuse(item.path, content_key(digest.sha256)):
+            self.confirm(item.file)
             self.progress.advance(digest.size)
         else:
             self.transfer(item)
         return self.entries[item.path]
+
+    def confirm(self, file: SourceFile) -> None:
+        """Raises what reading `file` would raise if its owner changed it after its content came into the pool."""
+        origin = file.origin()
+        if origin is None or self.pool.find(origin_key(origin, file)):
+            return
+        with self.noted(file), file.open() as source:
+            sha256, size = verify_release.hash_fd(os.dup(source.fileno()), file.digest.size)
+            if (sha256, size) != (file.digest.sha256, file.digest.size):
+                raise file.changed(sha256, size)
+
+    @contextlib.contextmanager
+    def noted(self, file: SourceFile) -> Iterator[None]:
+        """Remembers, when the block has found the file to be the lock's, which file that was."""
+        origin = file.origin()
+        try:
+            before = identity_of(origin) if origin else None
+        except OSError:
+            before = None
+        yield
+        if origin and before:
+            known = Known(origin_key(origin, file), file.digest.sha256, origin, before)
+            with disk(file.path), self.lock:
+                self.journal.add(known)
+                self.origins.append(known)
 
     def copy_all(self, items: Sequence[Copy], label: str) -> None:
         """Several source files, `jobs` at a time. OutsideError before the first byte where the disk has no room."""
@@ -201,7 +228,7 @@ class Tree:
     def transfer(self, item: Copy) -> None:
         if self.link and self.hard_link(item):
             return
-        with item.file.open() as source, disk(item.path), self.created(item.path) as fd:
+        with self.noted(item.file), item.file.open() as source, disk(item.path), self.created(item.path) as fd:
             sha256, size = stream_copy(source, fd, item.file.digest.size, self.progress.advance)
             self.check(item, sha256, size)
         self.add(item.path, sha256, size, None, content_key(sha256))
@@ -232,6 +259,10 @@ class Tree:
     def check(item: Copy, sha256: str, size: int) -> None:
         if (sha256, size) != (item.file.digest.sha256, item.file.digest.size):
             raise item.file.changed(sha256, size)
+
+
+def origin_key(origin: Path, file: SourceFile) -> str:
+    return f"origin:{file.digest.sha256}:{origin}"
 
 
 class Writer:

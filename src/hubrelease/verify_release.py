@@ -468,11 +468,11 @@ def unreadable(path: str, error: OSError) -> Finding:
 
 def hash_fd(fd: int, size: int, count: Count = lambda n: None) -> tuple[str, int]:
     """SHA-256 (64 hex digits) of the first `size` bytes of `fd` and the number of bytes really there, up to size + 1."""
-    digest, buffer, total = hashlib.sha256(), bytearray(CHUNK_BYTES), 0
+    digest, buffer, total = hashlib.sha256(), bytearray(min(CHUNK_BYTES, size + 1)), 0
     view = memoryview(buffer)
     with os.fdopen(fd, "rb", buffering=0) as stream:
         while total <= size:
-            got = stream.readinto(view[: min(CHUNK_BYTES, size + 1 - total)])
+            got = stream.readinto(view[: size + 1 - total])
             if not got:
                 break
             digest.update(view[:got])
@@ -538,7 +538,7 @@ def check_subject(folder: Folder, subject: Subject, sizes_only: bool = False, co
     if sha256 != subject.sha256:
         message = f"has SHA-256 {sha256}, {PROVENANCE} lists {subject.sha256}"
         return explain_mismatch(folder, subject, message)
-    return pointer_itself(folder, subject) if info.st_size < 1024 else []
+    return pointer_itself(folder, subject) if 100 < info.st_size < 1024 else []
 
 
 def open_fault(name: str, error: OSError) -> Finding:

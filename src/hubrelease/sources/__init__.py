@@ -23,13 +23,15 @@ class Kind(NamedTuple):
     """What a kind of source can do.
 
     `resolve` asks the outside and gives the locked source. `open` gives one file's bytes, unchecked: fetch.py compares
-    them with the lock. `on_disk` gives its path where the whole file lies on this disk as it is. `uri` is in-toto's.
+    them with the lock. `on_disk` gives its path where the whole file lies on this disk as it is. `cached` is what to
+    remove from a cache when its bytes are not the lock's. `uri` is in-toto's.
     """
 
     key: str
     resolve: Callable[[Source, Outside], LockedSource]
     open: Callable[[LockedSource, str, Outside], BinaryIO]
     on_disk: Callable[[LockedSource, str, Outside], Path | None]
+    cached: Callable[[LockedSource, str, Outside], Path | None]
     uri: Callable[[LockedSource], str]
 
 

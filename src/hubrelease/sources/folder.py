@@ -70,4 +70,4 @@ def on_disk(locked: LockedSource, path: str, outside: Outside) -> Path:
     return Path(os.path.realpath(outside.folder / locked.request["folder"] / locked.request.get("path", "") / path))
 
 
-KIND = Kind("folder", resolve, open_file, on_disk, lambda locked: f"file:{locked.request['folder']}")
+KIND = Kind("folder", resolve, open_file, on_disk, lambda *_: None, lambda locked: f"file:{locked.request['folder']}")

@@ -64,7 +64,7 @@ def commit_of(url: str, revision: str) -> str:
         return revision
     rows = run(url, "ls-remote", "--", url).decode("utf-8", "replace").splitlines()
     refs = {ref: commit for commit, _, ref in (row.partition("\t") for row in rows)}
-    for ref in (revision, f"refs/heads/{revision}", f"refs/tags/{revision}^{{}}", f"refs/tags/{revision}"):
+    for ref in (f"{revision}^{{}}", revision, f"refs/heads/{revision}", f"refs/tags/{revision}^{{}}", f"refs/tags/{revision}"):
         if re.fullmatch(r"[0-9a-f]{40}", refs.get(ref, "")):
             return refs[ref]
     raise unreachable(url, f'has no branch or tag "{revision}"')
@@ -168,4 +168,8 @@ def uri(locked: LockedSource) -> str:
     return "git+" + re.sub(r"^([a-z]+://)[^/@]*@", r"\1", locked.request["git"])
 
 
-KIND = Kind("git", resolve, open_file, on_disk, uri)
+def cached(locked: LockedSource, path: str, outside: Outside) -> Path:
+    return folder_for(locked.request["git"], outside)
+
+
+KIND = Kind("git", resolve, open_file, on_disk, cached, uri)

@@ -49,4 +49,4 @@ def open_file(locked: LockedSource, path: str, outside: Outside) -> BinaryIO:
     return on_disk(locked, path, outside).open("rb")
 
 
-KIND = Kind("hf", resolve, open_file, on_disk, lambda locked: f"hf://{locked.request['hf']}")
+KIND = Kind("hf", resolve, open_file, on_disk, on_disk, lambda locked: f"hf://{locked.request['hf']}")

@@ -23,4 +23,4 @@ def on_disk(locked: LockedSource, path: str, outside: Outside) -> Path | None:
     return None
 
 
-KIND = Kind("image", resolve, open_file, on_disk, lambda locked: "oci://" + locked.request["image"].split("@")[0])
+KIND = Kind("image", resolve, open_file, on_disk, on_disk, lambda locked: "oci://" + locked.request["image"].split("@")[0])

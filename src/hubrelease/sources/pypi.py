@@ -7,11 +7,13 @@ from the archive as it is and never installed.
 from __future__ import annotations
 
 import hashlib
+import lzma
 import os
 import subprocess
 import sys
 import tempfile
 import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,6 +27,8 @@ from hubrelease.lock import LockedSource, request_of
 from hubrelease.outside import Outside
 from hubrelease.sources import Kind, select
 from hubrelease.spec import Source
+
+DAMAGE = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, KeyError, ValueError, NotImplementedError, RuntimeError)
 
 
 def resolve(source: Source, outside: Outside) -> LockedSource:
@@ -133,8 +137,8 @@ def opened(path: Path, requirement: str) -> Iterator[zipfile.ZipFile]:
     try:
         with zipfile.ZipFile(path) as wheel:
             yield wheel
-    except (zipfile.BadZipFile, KeyError, NotImplementedError, RuntimeError) as error:
-        message = f"the wheel can't be read: {error}"
+    except DAMAGE as error:
+        message = f"the wheel can't be read: {error or type(error).__name__}"
         raise OutsideError(problem("source-changed", f"pypi:{requirement}", message, f"remove {path} and run again")) from None
 
 
@@ -148,4 +152,8 @@ def on_disk(locked: LockedSource, path: str, outside: Outside) -> Path | None:
     return None
 
 
-KIND = Kind("pypi", resolve, open_file, on_disk, lambda locked: "pkg:pypi/" + locked.request["pypi"].lower().replace("==", "@"))
+def cached(locked: LockedSource, path: str, outside: Outside) -> Path:
+    return kept(outside, locked.revision)
+
+
+KIND = Kind("pypi", resolve, open_file, on_disk, cached, lambda locked: "pkg:pypi/" + locked.request["pypi"].lower().replace("==", "@"))
