@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -90,6 +90,11 @@ class Project:
 
     def build(self, *arguments: str | Path, out: Path | None = None, **env: str) -> Ended:
         return self.run("build", self.folder, "--out", out or self.out, *arguments, **env)
+
+    @property
+    def near(self) -> Project:
+        """The same project for commands that ask no Hub: see `here`."""
+        return replace(self, here=True)
 
     @property
     def out(self) -> Path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -50,8 +50,21 @@ def problems(root: Path, spec: Text, **files: Text) -> list[Problem]:
     with pytest.raises(ReleaseError) as caught:
         load(root, spec, **files)
     for problem in caught.value.problems:
-        assert problem.message and problem.mend and len(problem.message) < 600
+        assert problem.message
+        assert problem.mend
+        assert len(problem.message) < 600
     return list(caught.value.problems)
+
+
+def faults(call: Callable[[], object]) -> list[Problem]:
+    """The problems with which a call ended; none if it did not. Anything but a ReleaseError that it raises fails the test."""
+    found: list[Problem] | None = None
+    try:
+        call()
+    except ReleaseError as error:
+        found = list(error.problems)
+    assert found is None or found
+    return found or []
 
 
 def places(found: list[Problem]) -> list[tuple[str, str, int | None, str | None]]:

@@ -279,3 +279,24 @@ def test_a_lock_held_by_a_dead_process_holds_nobody_up(spec, tmp_path):
         os._exit(0)
     os.waitpid(child, 0)
     hubrelease.build(spec, tmp_path / "out")
+
+
+def test_files_linked_from_the_users_folder_are_never_changed_and_never_outlive_the_wish(spec, tmp_path):
+    source = spec.folder / "model" / "model.safetensors"
+    source.chmod(0o600)
+    out = tmp_path / "out"
+    hubrelease.build(spec, out, link=True)
+    hubrelease.build(spec, out, link=True)
+    assert stat.S_IMODE(source.stat().st_mode) == 0o600
+    assert source.stat().st_ino == (out / "model.safetensors").stat().st_ino
+    hubrelease.build(spec, out)
+    assert source.stat().st_ino != (out / "model.safetensors").stat().st_ino
+
+
+def test_a_planted_scratch_file_is_not_written_through(tmp_path):
+    outside = tmp_path / "outside"
+    outside.write_text("mine")
+    os.link(outside, tmp_path / f".README.md.{os.getpid()}")
+    workspace.write_durably(tmp_path / "README.md", b"card")
+    assert outside.read_text() == "mine"
+    assert (tmp_path / "README.md").read_bytes() == b"card"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -124,7 +125,10 @@ def test_two_seals_at_once_the_second_says_so(folder):
 def test_a_validation_of_these_very_bytes_is_kept_and_one_of_others_is_not(folder):
     hubrelease.seal(folder)
     report = folder / "benchmarks" / "release-validation.json"
-    passed = report.read_text().replace('"not-run"', '"pass"')
+    told = json.loads(report.read_text())
+    told |= {"result": "pass", "reason": None, "checks": [{"name": "load", "status": "pass", "required": True}]}
+    told["environment"] = {"gpus": [{"name": "NVIDIA H200", "computeCapability": "9.0"}]}
+    passed = json.dumps(told)
     report.write_text(passed)
     (folder / "README.md").write_text("---\nlicense: apache-2.0\n---\nnew card\n")
     hubrelease.seal(folder)

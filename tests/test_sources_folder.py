@@ -10,6 +10,7 @@ import pytest
 import tiny
 import tiny_upstream
 from project import Project, project, tree
+from verifying import as_nobody, public_folder
 
 
 @pytest.fixture
@@ -144,7 +145,9 @@ def test_a_path_that_names_the_machine_is_a_spec_error(author: Project, folder: 
     assert refused.only()["line"]
 
 
-def test_a_folder_is_relative_to_release_yaml_wherever_the_command_runs(author: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_is_relative_to_release_yaml_wherever_the_command_runs(
+    author: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tiny.write(author.folder / "inner", {"a.txt": b"a"})
     author.sources(base_model={"folder": "../model"}, inner={"folder": "inner"})
     monkeypatch.chdir("/")
@@ -184,10 +187,12 @@ def test_names_that_no_release_can_hold_are_refused(author: Project, model: Path
     assert author.run("check", author.folder).code in (0, 1)
 
 
-def test_an_unreadable_file_is_named(author: Project, model: Path) -> None:
-    if os.geteuid() == 0:
-        pytest.skip("root may read everything")
-    (model / "config.json").chmod(0)
-    refused = author.pin()
+def test_an_unreadable_file_is_named() -> None:
+    with public_folder() as public:
+        model = tiny.write(public / "model", tiny_upstream.base())
+        author = project(public, here=True).sources(base_model={"folder": "../model"})
+        (model / "config.json").chmod(0)
+        with as_nobody():
+            refused = author.pin()
     assert (refused.code, refused.only()["kind"]) == (3, "source-unreachable")
     assert "config.json" in refused.only()["file"]

@@ -122,6 +122,14 @@ def test_many_files_of_a_commit_that_is_not_in_the_cache_yet(author: Project, tm
     author.build("--jobs", "16").good()
 
 
+def test_a_cache_that_can_t_be_written_is_the_disk_s_fault(author: Project, tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    author.env["XDG_CACHE_HOME"] = str(tmp_path / "file")
+    refused = author.pin()
+    assert (refused.code, refused.only()["kind"]) == (3, "disk-fault")
+    assert "XDG_CACHE_HOME" in refused.only()["mend"]
+
+
 def test_a_fetch_that_was_killed_is_no_hindrance(author: Project) -> None:
     author.pin().good()
     (clone,) = (Path(author.env["XDG_CACHE_HOME"]) / "hubrelease" / "git").iterdir()
@@ -296,7 +304,11 @@ def test_a_repository_behind_http(upstream: Repository, author: Project, server:
         Thread(target=serving.serve_forever, daemon=True).start()
         here = f"http://127.0.0.1:{serving.server_port}/"
         # git's own rewriting stands in for a certificate: release.yaml takes https only.
-        author.env |= {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": f"url.{here}.insteadOf", "GIT_CONFIG_VALUE_0": "https://git.example.org/"}
+        author.env |= {
+            "GIT_CONFIG_COUNT": "1",
+            "GIT_CONFIG_KEY_0": f"url.{here}.insteadOf",
+            "GIT_CONFIG_VALUE_0": "https://git.example.org/",
+        }
         url = "https://git.example.org/upstream/.git"
         author.sources(base_model={"git": url, "revision": "main", "license": "apache-2.0"}).pin().good()
         assert author.locked()["gitCommit"] == upstream.git("rev-parse", "HEAD")

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
 import tiny
-from verifying import as_nobody, both, public_folder, within
+from verifying import as_nobody, both, hubrelease_verify, public_folder, within
 
 REVISION = "0123456789abcdef0123456789abcdef01234567"
 REPO = "models--example-org--tiny-llama"
@@ -228,7 +227,7 @@ FALSE_FRIENDS = [
 def test_a_link_that_only_looks_like_the_caches_own(tmp_path: Path, spoil: object) -> None:
     root = snapshot(tmp_path / "hub")
     spoil(root, (root / GUIDE).read_bytes())  # type: ignore[operator]
-    with within(5):
+    with within(20):
         said = both(root)
     assert said.code == 1
     assert ("symlink", GUIDE) in said.errors or ("symlink", tiny.PROVENANCE) in said.errors
@@ -434,6 +433,21 @@ def test_an_unreadable_blob_is_undecided() -> None:
         assert (said.code, said.errors) == (3, {("unreadable", GUIDE)})
 
 
+@pytest.mark.parametrize("option", ["--against", "--remote-tree"])
+def test_what_else_verify_can_not_open_is_undecided_in_the_same_shape(root: Path, option: str) -> None:
+    assert hubrelease_verify(root, option, str(root / "nowhere")).code == 3
+
+
+def test_an_unreadable_file_is_a_finding_when_compared_with_a_remote_too(public: Path) -> None:
+    size = (public / GUIDE).stat().st_size
+    listing = public.parent / "listing.json"
+    listing.write_bytes(tiny.dumps([{"type": "file", "path": GUIDE, "size": size, "oid": "0" * 40}]))
+    hubrelease_verify(public, "--remote-tree", str(listing))
+    (public / GUIDE).chmod(0)
+    with as_nobody():
+        assert ("unreadable", GUIDE) in hubrelease_verify(public, "--remote-tree", str(listing)).errors
+
+
 @pytest.mark.parametrize("name", ["nowhere", "a" * 300, "file", "file/below", "loop"])
 def test_a_folder_that_is_none(tmp_path: Path, name: str) -> None:
     (tmp_path / "file").write_bytes(b"")
@@ -441,6 +455,13 @@ def test_a_folder_that_is_none(tmp_path: Path, name: str) -> None:
     said = both(tmp_path / name)
     assert (said.code, said.value["verdict"]) == (3, "undecided")
     assert said.only()["kind"] == "unreadable"
+
+
+def test_a_current_folder_that_was_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert both(".").code == 3
 
 
 def test_a_folder_with_a_name_that_is_no_text(tmp_path: Path) -> None:

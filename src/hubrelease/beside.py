@@ -22,14 +22,14 @@ def find(spec: Spec, path: str, pointer: str) -> Path:
 
 def fault_of(spec: Spec, path: str, where: Where) -> Problem | None:
     if path.startswith(("/", "~", "\\")) or ".." in path.replace("\\", "/").split("/"):
-        return problem("local-file-missing", where, f'"{path}" leaves the folder of release.yaml', MEND)
+        return problem("local-file-missing", where, f'"{path[:100]}" leaves the folder of release.yaml', MEND)
     real, folder = os.path.realpath(spec.folder / path), os.path.realpath(spec.folder)
     if not real.startswith(folder.rstrip(os.sep) + os.sep):
-        return problem("local-file-missing", where, f'"{path}" is a link that leaves the folder of release.yaml', MEND)
+        return problem("local-file-missing", where, f'"{path[:100]}" is a link that leaves the folder of release.yaml', MEND)
     if not os.path.isfile(real):
-        return problem("local-file-missing", where, f'"{path}" does not exist', MEND)
+        return problem("local-file-missing", where, f'"{path[:100]}" does not exist', MEND)
     if os.path.getsize(real) > MAX_BYTES:
-        return problem("local-file-missing", where, f'"{path}" is larger than {MAX_BYTES} bytes', "name a smaller file")
+        return problem("local-file-missing", where, f'"{path[:100]}" is larger than {MAX_BYTES} bytes', "name a smaller file")
     return None
 
 

@@ -9,27 +9,35 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from html import unescape
+from typing import TYPE_CHECKING
 
 from hubrelease import front_matter
 from hubrelease.front_matter import Fault, FrontMatter
 from hubrelease.verify_release import lfs_pointer
 
+if TYPE_CHECKING:
+    from hubrelease.release import Release
+
 FILE = "README.md"
 FENCE = re.compile(r" {0,3}(?:>\s*)*(`{3,}|~{3,})(.*)")
-HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*")
+HEADING = re.compile(r" {0,3}(#{1,6})(?=[ \t]|$)")
 UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*")
-RULE = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
-MARKUP = (
-    (re.compile(r"<!--.*?-->|</?[a-zA-Z][^<>]*>"), " "),
-    (re.compile(r"!\[[^\]]*\]\([^()\s]*\)"), " "),
+RULE = re.compile(r":?-+:?")
+MARKUP = (  # each alternative stops where it could begin anew: hostile lines must not take quadratic time
+    (re.compile(r"<!--(?:(?!<!--).)*?-->|</?[a-zA-Z][^<>]*>"), " "),
+    (re.compile(r"!\[[^\[\]]*\]\([^()\s]*\)"), " "),
     (re.compile(r"\[([^\[\]]*)\]\([^()]*\)"), r"\1"),
-    (re.compile(r"\[\^[\w-]+\]"), ""),
+    (re.compile(r"\[\^[\w-]{1,40}\]"), ""),
     (re.compile(r"(?<!\\)(?:\*{1,3}|`+|~~)"), ""),
-    (re.compile(r"(?<![\w\\])_+|(?<!\\)_+(?!\w)"), ""),
+    (re.compile(r"(?<![\w\\])_{1,3}|(?<!\\)_{1,3}(?!\w)"), ""),
     (re.compile(r"\\([!-/:-@\[-`{-~])"), r"\1"),
 )
+MARKS = re.compile(r"[<!\[*`~_\\&]")
+MAX_BODY_BYTES = 2 * 2**20  # of a longer card the rest is not looked at
 MAX_COLUMNS = 200
+MAX_PAGES, MAX_PAGE_BYTES = 20, 2**18
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +87,22 @@ class Card:
     title: str = ""
     is_pointer: bool = False
 
-    @property
+    @cached_property
     def text(self) -> str:
         """All prose and cells as one text."""
         cells = (" | ".join(row.cells) for table in self.tables for row in table.rows)
         return "\n".join([*(line.text for line in self.prose), *cells])
+
+
+def pages(release: Release) -> dict[str, Card]:
+    """The card and the other Markdown files of a release; not those that are larger, or more, than anybody reads."""
+    others = sorted(path for path in release.files - {FILE} - release.partial if path.endswith((".md", ".markdown")))
+    found = {FILE: release.card} if release.card else {}
+    for path in others[:MAX_PAGES]:
+        data = release.read(path, MAX_PAGE_BYTES)
+        if data is not None:
+            found[path] = read(data)
+    return found
 
 
 def read(data: bytes) -> Card:
@@ -96,14 +115,15 @@ def read(data: bytes) -> Card:
         line = data[: error.start].count(b"\n") + 1
         return Card(FrontMatter(None, (Fault(line, f"byte {error.start} is not UTF-8"),)))
     front = front_matter.read(text, FILE)
-    body = read_body(front.body, front.body_line)
+    body = read_body(front.body[:MAX_BODY_BYTES], front.body_line)
     title = next((text for level, text in body.headings if level == 1), "")
     return Card(front, tuple(body.prose), tuple(body.tables), title)
 
 
 def read_body(text: str, first_line: int) -> Body:
     rows = list(visible(text.split("\n"), first_line))
-    body, path, lead = Body(), {}, ""
+    body, lead = Body(), ""
+    path: dict[int, str] = {}
     position = 0
     while position < len(rows):
         number, row = rows[position]
@@ -112,10 +132,11 @@ def read_body(text: str, first_line: int) -> Body:
             length = table_length(rows, position)
             headings = tuple(path[level] for level in sorted(path))
             body.tables.append(read_table(rows[position : position + length], headings, lead))
-            position += length
+            position, lead = position + length, ""
             continue
         if found := heading_of(row, below):
             level, title = found
+            position += not HEADING.match(row)  # the line under it belongs to it
             path = {upper: name for upper, name in path.items() if upper < level} | {level: title}
             body.headings.append((level, title))
             lead = ""
@@ -135,24 +156,29 @@ def visible(rows: list[str], first_line: int) -> Iterator[tuple[int, str]]:
         if fence:
             if found and found[1].startswith(fence) and not found[2].strip():
                 fence = ""
-            continue
-        if in_comment:
-            _, end, row = row.partition("-->")
-            if not end:
-                continue
-            in_comment = False
-        elif found and not (found[1][0] == "`" and "`" in found[2]):
+        elif found and not in_comment and not (found[1][0] == "`" and "`" in found[2]):
             fence = found[1]
-            continue
-        before, start, after = row.rpartition("<!--")
-        if start and "-->" not in after:
-            in_comment, row = True, before
-        yield number, row
+        else:
+            left, in_comment = without_comments(row, in_comment)
+            if left is not None:
+                yield number, left
+
+
+def without_comments(row: str, in_comment: bool) -> tuple[str | None, bool]:
+    """(the line without comments, None if it lies inside of one; whether one is open at its end)."""
+    if in_comment:
+        _, end, row = row.partition("-->")
+        if not end:
+            return None, True
+    before, start, after = row.rpartition("<!--")
+    return (before, True) if start and "-->" not in after else (row, False)
 
 
 def heading_of(row: str, below: str) -> tuple[int, str] | None:
-    if (found := HEADING.fullmatch(row)) is not None:
-        return len(found[1]), plain(found[2] or "")
+    if found := HEADING.match(row):
+        title = row[found.end() :].strip()
+        bare = title.rstrip("#")
+        return len(found[1]), plain(bare.rstrip() if bare != title and bare.endswith((" ", "\t")) else title)
     if row.strip() and "|" not in row and (line := UNDERLINE.fullmatch(below)) and len(line[1]) > 2:
         return (1 if line[1][0] == "=" else 2), plain(row)
     return None
@@ -162,7 +188,10 @@ def heading_of(row: str, below: str) -> tuple[int, str] | None:
 
 
 def is_table(row: str, below: str) -> bool:
-    return "|" in row and "-" in below and "|" in below and RULE.fullmatch(below) is not None and len(cells_of(row)) == len(cells_of(below))
+    if "|" not in row or "|" not in below or "-" not in below:
+        return False
+    rule = cells_of(below)
+    return all(RULE.fullmatch(cell.strip()) for cell in rule) and len(cells_of(row)) == len(rule)
 
 
 def table_length(rows: list[tuple[int, str]], start: int) -> int:
@@ -194,6 +223,8 @@ def cells_of(row: str) -> list[str]:
 
 def plain(text: str) -> str:
     """Markdown without its markup, on one line."""
-    for form, instead in MARKUP:
-        text = form.sub(instead, text)
-    return re.sub(r"\s+", " ", unescape(text)).strip()
+    if MARKS.search(text):
+        for form, instead in MARKUP:
+            text = form.sub(instead, text)
+        text = unescape(text)
+    return " ".join(text.split())

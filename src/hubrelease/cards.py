@@ -162,13 +162,21 @@ def build_tables(facts: Facts, problems: list[Problem]) -> list[Table]:
     return tables
 
 
+UNITS = r"%|pp|points?|ms|s|x|×|W|FPS|[kMGT]?i?B(/s)?|tok(ens)?/s"
+TYPED = re.compile(rf"[-+−±~≈<>≤≥]?\s*[0-9][0-9,_]*(\.[0-9]+)?([eE][-+]?[0-9]+)?\s*({UNITS})?")
+
+
 def cells(facts: Facts, row: list[Any], pointer: str, problems: list[Problem]) -> Iterator[Cell]:
     for number, asked in enumerate(row):
+        where = facts.spec.where(f"{pointer}/{number}")
         if isinstance(asked, str):
+            if number and TYPED.fullmatch(asked.strip()):  # the first column holds labels
+                mend = "name its receipt, or state it: {spec: true, pointer: …}"
+                problems.append(problem("figure-fault", where, f'"{asked}" is a figure typed by hand, without a source', mend))
             yield Cell(asked)
             continue
         try:
-            figure = facts.figure(asked, facts.spec.where(f"{pointer}/{number}"))
+            figure = facts.figure(asked, where)
             yield Cell(figure.shown + (" (stated)" if figure.stated else ""), figure)
         except ReleaseError as error:
             problems += error.problems

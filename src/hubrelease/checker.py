@@ -9,6 +9,7 @@ from pathlib import Path
 from hubrelease import beside
 from hubrelease import lock as locks
 from hubrelease.card_command import last_build
+from hubrelease.card_metadata import metadata_problems
 from hubrelease.cards import render
 from hubrelease.checks import checks
 from hubrelease.errors import Problem, ReleaseError, problem
@@ -35,7 +36,7 @@ def check(path: str | Path) -> list[Problem]:
             *omission_problems(spec, lock),
             *licence_problems(spec, lock),
         ]
-    return list(dict.fromkeys([*found, *card_problems(spec, lock)]))
+    return list(dict.fromkeys([*found, *metadata_problems(spec, lock), *card_problems(spec, lock)]))
 
 
 def unpinned(spec: Spec, lock: Lock) -> Iterator[Problem]:

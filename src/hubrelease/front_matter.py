@@ -17,6 +17,7 @@ from hubrelease.errors import SpecError
 from hubrelease.strict_yaml import Mapping, Node, Pair, Scalar, Sequence
 
 MAX_NODES = 100_000  # a card with every result of MTEB has some 20,000; aliases that multiply have more
+NO_BREAKS = dict.fromkeys((0x85, 0x2028, 0x2029), " ")  # line ends for YAML 1.1 alone
 BREAK = re.compile("\r\n|\r|\n")
 KEY_LINE = re.compile(r"[A-Za-z_][\w-]*:(\s|$)")
 CORE_TAGS = re.compile(r"tag:yaml\.org,2002:(str|int|float|bool|null|map|seq|timestamp)")
@@ -50,14 +51,14 @@ class FrontMatter:
 
 def read(text: str, file: str) -> FrontMatter:
     """The front matter of a card's text."""
-    rows = BREAK.split(text.removeprefix("\ufeff"))
+    text = text.removeprefix("\ufeff")
+    rows = BREAK.split(text)
     start = next((i for i, row in enumerate(rows) if row.strip()), None)
     if start is None:
         return FrontMatter(None, absence="is empty")
     if rows[start].lstrip() != "---":
         return FrontMatter(None, absence=why_absent(rows, start), body="\n".join(rows))
-    # The closing line can't follow the opening one directly: both take a line end of their own (huggingface_hub 2.4.0, repocard.py).
-    end = next((i for i in range(start + 2, len(rows)) if rows[i].rstrip(" \t") == "---"), None)
+    end = closing_row(rows, start, BREAK.findall(text)[start : start + 1] == ["\r\n"])
     if end is None:
         return unclosed(rows, start)
     body, line = "\n".join(rows[end + 1 :]), end + 2
@@ -73,6 +74,14 @@ def read(text: str, file: str) -> FrontMatter:
         return FrontMatter(None, absence="has an empty metadata block", body=body, body_line=line)
     fault = Fault(start + 2, f"the metadata block is a {kind_of(node)}, not a mapping of keys to values")
     return FrontMatter(None, (fault,), body=body, body_line=line)
+
+
+def closing_row(rows: list[str], start: int, is_crlf: bool) -> int | None:
+    """The row that closes the block. Opening and closing row take a line end each, so they can't touch but for the two
+    characters of CRLF, and then only where no later row closes it (the server's rule: huggingface_hub 2.4.0, repocard.py).
+    """
+    rest = range(start + 2, len(rows))
+    return next((i for i in (*rest, *([start + 1] if is_crlf else [])) if i < len(rows) and rows[i].rstrip(" \t") == "---"), None)
 
 
 def why_absent(rows: list[str], start: int) -> str:
@@ -113,12 +122,14 @@ class CardComposer(strict_yaml.Composer):
             raise SpecError(strict_yaml.fault(self.file, 1, f"the metadata block is larger than {strict_yaml.MAX_BYTES} characters"))
         loader = getattr(self.yaml, "CSafeLoader", self.yaml.SafeLoader)
         try:
-            self.events = self.yaml.parse(text, Loader=loader)
+            self.events = self.yaml.parse(text.translate(NO_BREAKS), Loader=loader)
             return self.document()
         except self.yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             message = " ".join(filter(None, (error.context, error.problem)))
-            raise SpecError(strict_yaml.fault(self.file, mark.line + 1 if mark else 1, f"the metadata block is not YAML: {message}")) from None
+            raise SpecError(
+                strict_yaml.fault(self.file, mark.line + 1 if mark else 1, f"the metadata block is not YAML: {message}")
+            ) from None
         except self.yaml.YAMLError as error:
             message = str(error).split("\n", maxsplit=1)[0]
             raise SpecError(strict_yaml.fault(self.file, 1, f"the metadata block is not YAML: {message}")) from None

@@ -8,10 +8,12 @@ Retry-After), on 5xx and on a cut connection.
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -64,18 +66,33 @@ class HuggingFaceHub:
         if self.offline:
             raise offline(f"hf://{repo}@{revision}")
         with translated(repo, revision):
-            info = patiently(lambda: self.api().model_info(repo, revision=revision))
+            info = patiently(lambda: self.api().model_info(repo, revision=revision, timeout=timeout_s()))
+            commit = hex_digits(info.sha, 40)
         card = info.card_data.to_dict() if info.card_data else {}
         stated = card.get("license")
-        return RemoteRevision(str(info.sha), stated if isinstance(stated, str) else None, bool(info.private))
+        return RemoteRevision(commit, stated if isinstance(stated, str) else None, bool(info.private))
 
     def tree(self, repo: str, commit: str) -> tuple[RemoteFile, ...]:
         if self.offline:
             raise offline(f"hf://{repo}@{commit}")
         with translated(repo, commit):
-            listed = list(self.api().list_repo_tree(repo, recursive=True, revision=commit))  # repeats each page by itself
-        files = [f for f in listed if hasattr(f, "blob_id")]
-        return tuple(RemoteFile(f.path, f.size, f.lfs.sha256 if f.lfs else None, f.blob_id) for f in files)
+            return tuple(remote_file(row) for row in self.rows(f"{self.api().endpoint}/api/models/{repo}/tree/{commit}?recursive=true"))
+
+    @staticmethod
+    def rows(url: str) -> Iterator[Any]:
+        """The files of a listing, page by page. HfApi.list_repo_tree would wait for ever on a server that says nothing."""
+        from huggingface_hub.utils import build_hf_headers, get_session, hf_raise_for_status  # type: ignore[attr-defined]
+
+        def page(address: str) -> Any:
+            answer = get_session().get(address, headers=build_hf_headers(library_name="hubrelease"), timeout=timeout_s())
+            hf_raise_for_status(answer)
+            return answer
+
+        following: str | None = url
+        while following:
+            answer = patiently(partial(page, following))
+            yield from (row for row in answer.json() if row["type"] == "file")
+            following = answer.links.get("next", {}).get("url")
 
     def fetch(self, repo: str, commit: str, path: str) -> Path:
         from huggingface_hub import hf_hub_download
@@ -111,7 +128,8 @@ class HuggingFaceHub:
             "Range": f"bytes={start}-{start + size - 1}",
             "Accept-Encoding": "identity",
         }
-        with get_session().stream("GET", hf_hub_url(repo, path, revision=commit), headers=headers, follow_redirects=True) as answer:
+        address = hf_hub_url(repo, path, revision=commit)
+        with get_session().stream("GET", address, headers=headers, follow_redirects=True, timeout=timeout_s()) as answer:
             hf_raise_for_status(answer)
             skip = 0 if answer.status_code == 206 else start
             out = bytearray()
@@ -128,6 +146,26 @@ class HuggingFaceHub:
         from hubrelease import __version__
 
         return HfApi(library_name="hubrelease", library_version=__version__)
+
+
+def remote_file(row: Any) -> RemoteFile:
+    """A row of a listing as the Hub answers it. ValueError, LookupError or TypeError where it is none."""
+    large = row.get("lfs") or {}
+    sha256 = hex_digits(large["oid"], 64) if large else None
+    return RemoteFile(str(row["path"]), int(large.get("size", row["size"])), sha256, hex_digits(row["oid"], 40))
+
+
+def hex_digits(value: object, count: int) -> str:
+    if not isinstance(value, str) or not re.fullmatch(f"[0-9a-f]{{{count}}}", value):
+        raise ValueError(f"{value!r} is no id of {count} hex digits")
+    return value
+
+
+def timeout_s() -> float:
+    """Seconds without a byte after which a server is taken for dead; a listing may take longer than HF_HUB_ETAG_TIMEOUT's one file."""
+    from huggingface_hub import constants
+
+    return 3.0 * constants.HF_HUB_ETAG_TIMEOUT
 
 
 def quiet_bar() -> Any:
@@ -212,6 +250,9 @@ def offline(place: str) -> OutsideError:
 
 def unreachable(place: str, error: BaseException | None) -> OutsideError:
     response = getattr(error, "response", None)
+    if isinstance(error, OSError) and error.errno and error.filename and not isinstance(error, ConnectionError):
+        mend = "free space, or set HF_HOME to a folder that you may write to"
+        return OutsideError(problem("disk-fault", str(error.filename), f"the cache could not be written: {error.strerror}", mend))
     if response is None:
         return failed(place, f"could not be reached: {first_line(error)}", "check the network and HF_ENDPOINT, then run again")
     said = getattr(error, "server_message", None) or response.reason_phrase or "no message"

@@ -16,6 +16,7 @@ RELATIONS = ("adapter", "finetune", "merge", "quantized")  # hub-docs docs/hub/m
 SPECIAL_LANGUAGES = ("code", "multilingual")  # huggingface_hub 2.4.0, repocard_data.py
 ID_PART = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]{0,94}[A-Za-z0-9_])?")
 LOCAL_PATH = re.compile(r"[/~\\]|\.{1,2}([/\\]|$)|[A-Za-z]:[/\\]|file:|models--")
+TRAINING_FOLDERS = ("output", "outputs", "checkpoint", "checkpoints", "ckpt", "ckpts", "runs", "saves", "saved_models", "models", "tmp")
 CHECKPOINT = re.compile(r"(checkpoint|step|epoch|global_step)[-_]?\d+/?")
 MAX_SHOWN = 80
 
@@ -62,7 +63,8 @@ def nearest(value: str, known: Collection[str], cutoff: float = 0.75) -> str | N
 
 SPELLINGS = {
     "apache": "apache-2.0", "apache2": "apache-2.0", "apache2.0": "apache-2.0", "apache license 2.0": "apache-2.0",
-    "apache 2.0": "apache-2.0", "mit license": "mit", "the mit license": "mit", "gplv2": "gpl-2.0", "gplv3": "gpl-3.0", "gnu gpl v3": "gpl-3.0",
+    "apache 2.0": "apache-2.0", "mit license": "mit", "the mit license": "mit", "gplv2": "gpl-2.0", "gplv3": "gpl-3.0",
+    "gnu gpl v3": "gpl-3.0",
     "agplv3": "agpl-3.0", "lgplv3": "lgpl-3.0", "bsd3": "bsd-3-clause", "bsd2": "bsd-2-clause", "cc0": "cc0-1.0", "cc-0": "cc0-1.0",
     "cc-by": "cc-by-4.0", "cc-by-nc": "cc-by-nc-4.0", "cc-by-sa": "cc-by-sa-4.0", "cc-by-nc-sa": "cc-by-nc-sa-4.0", "llama-2": "llama2",
     "llama-3": "llama3", "llama-3.1": "llama3.1", "llama-3.2": "llama3.2", "llama-3.3": "llama3.3", "llama-4": "llama4",
@@ -100,6 +102,7 @@ def is_local_path(value: str) -> bool:
     return LOCAL_PATH.match(value) is not None or "\\" in value or value.count("/") > 1
 
 
-def is_checkpoint(value: str) -> bool:
-    """True for the folder of a training run: outputs/checkpoint-500."""
-    return CHECKPOINT.fullmatch(value.rpartition("/")[2]) is not None
+def is_training_folder(value: str) -> bool:
+    """True for the folder of a training run, which has the form of an id: outputs/checkpoint-500, ckpts/llama-sft."""
+    first, slash, last = value.rpartition("/")
+    return CHECKPOINT.fullmatch(last) is not None or (bool(slash) and first.lower() in TRAINING_FOLDERS)

@@ -53,16 +53,16 @@ class Loader:
         path = self.folder / item.text
         real, folder = os.path.realpath(path), os.path.realpath(self.folder)
         if item.text.startswith(("/", "~")) or ".." in item.text.split("/") or not item.text:
-            message = f'"{item.text}" leaves the folder of release.yaml'
+            message = f'"{item.text[:100]}" leaves the folder of release.yaml'
         elif not real.startswith(folder.rstrip(os.sep) + os.sep):
-            message = f'"{item.text}" is a link that leaves the folder'
+            message = f'"{item.text[:100]}" is a link that leaves the folder'
         elif not os.path.isfile(real):
-            message = f'"{item.text}" does not exist'
+            message = f'"{item.text[:100]}" does not exist'
         elif real in chain:
             steps = [os.path.relpath(step, folder) for step in (*chain[chain.index(real) :], real)]
-            message = f'"{item.text}" includes itself ({" → ".join(steps)})'
+            message = f'"{item.text[:100]}" includes itself ({" → ".join(steps)})'
         elif len(chain) >= MAX_CHAIN:
-            message = f'"{item.text}" is more than {MAX_CHAIN} includes away from release.yaml'
+            message = f'"{item.text[:100]}" is more than {MAX_CHAIN} includes away from release.yaml'
         else:
             return path
         raise SpecError(problem("include-fault", Where(item.file, item.line, f"/include/{number}"), message, MEND))

@@ -60,8 +60,13 @@ class LockedPackages:
 
 @dataclass(frozen=True, slots=True)
 class Lock:
+    """Sources in order of name, as in the file: a lock made just now and the same one read later give the same bytes."""
+
     sources: tuple[LockedSource, ...] = ()
     packages: LockedPackages | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sources", tuple(sorted(self.sources, key=lambda s: s.name)))
 
     def source(self, name: str) -> LockedSource | None:
         return next((s for s in self.sources if s.name == name), None)

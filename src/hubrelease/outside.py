@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from hubrelease.errors import OutsideError, problem
 from hubrelease.hub import Hub, HuggingFaceHub
 from hubrelease.progress import SILENT, Progress
 
@@ -14,6 +17,16 @@ def cache_folder() -> Path:
     """Where wheels, git objects and file identities are kept: $XDG_CACHE_HOME/hubrelease, else ~/.cache/hubrelease."""
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return Path(base) / "hubrelease"
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Refusals of the disk that holds our cache as OutsideErrors."""
+    try:
+        yield
+    except OSError as error:
+        mend = "free space, or set XDG_CACHE_HOME to a folder that you may write to"
+        raise OutsideError(problem("disk-fault", str(folder), f"the cache could not be written: {error.strerror}", mend)) from None
 
 
 def network_is_off() -> bool:

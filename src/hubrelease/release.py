@@ -11,8 +11,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from hubrelease import verify_release
+from hubrelease import card_text, verify_release
+from hubrelease.adapters import Adapter, adapters
+from hubrelease.card_text import Card
 from hubrelease.containers import Containers
+from hubrelease.evaluations import Evaluation, read_evaluations
+from hubrelease.expected_tensors import Comparison, compare
+from hubrelease.models import Model, models
+from hubrelease.pickles import Pickled, pickles_of
+from hubrelease.quantisation.found import Quantised, quantised_sets
+from hubrelease.subjects import Subjects
 from hubrelease.verify_release import Result
 
 MAX_JSON_BYTES = 64 * 2**20  # tokenizer.json of large vocabularies takes some 20 MB
@@ -44,10 +52,7 @@ class Release:
             return self.overlay[path]
         if path not in self.files:
             return None
-        try:
-            data: bytes = self.folder.read(path, limit + 1)
-        except OSError as error:
-            raise OSError(error.errno, error.strerror, path) from None  # the whole path, not the last step of it
+        data: bytes = self.folder.read(path, limit + 1)
         return data if len(data) <= limit else None
 
     def json(self, path: str) -> Any:
@@ -72,6 +77,52 @@ class Release:
     def containers(self) -> Containers:
         """The safetensors files."""
         return Containers(self)
+
+    @cached_property
+    def models(self) -> tuple[Model, ...]:
+        """The folders that hold a model: config and tensors side by side."""
+        return tuple(models(self))
+
+    @cached_property
+    def comparisons(self) -> tuple[tuple[Model, Comparison], ...]:
+        """Each model whose architecture is known, with what its tensors lack and what they have beyond it."""
+        return tuple((model, found) for model in self.models if (found := compare(model)) is not None)
+
+    @cached_property
+    def quantised(self) -> tuple[Quantised, ...]:
+        """Each folder's weights held against the quantisation that its config declares."""
+        return quantised_sets(self)
+
+    @cached_property
+    def adapters(self) -> tuple[Adapter, ...]:
+        """The folders that hold a PEFT adapter."""
+        return tuple(adapters(self))
+
+    @cached_property
+    def card(self) -> Card | None:
+        """README.md, parsed; None where it is absent or larger than any card. OSError if it can't be read."""
+        data = self.read(card_text.FILE)
+        return None if data is None else card_text.read(data)
+
+    @cached_property
+    def pages(self) -> Mapping[str, Card]:
+        """{path: text} of the Markdown files that can show figures: the card first, then other pages. OSError as for `card`."""
+        return card_text.pages(self)
+
+    @cached_property
+    def evaluations(self) -> tuple[Evaluation, ...]:
+        """What the receipts say was measured. OSError if one can't be read."""
+        return read_evaluations(self)
+
+    @cached_property
+    def subjects(self) -> Subjects:
+        """Of which models the receipts speak."""
+        return Subjects(self)
+
+    @cached_property
+    def pickles(self) -> Mapping[str, Pickled]:
+        """The files that are pickles or hold one, and what loading them would import."""
+        return pickles_of(self)
 
     @cached_property
     def missing(self) -> frozenset[str]:

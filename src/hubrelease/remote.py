@@ -25,6 +25,7 @@ from hubrelease.verify_release import PROVENANCE, Finding, Result, Subject, find
 
 PREFIX = "hf://"
 SMALL_BYTES = 32 * 2**20  # LFS files up to this size are fetched whole (tokenizer.json, for one)
+MIRROR_BYTES = 2**43  # no file system takes more; the Hub takes 500 GB
 HEAD_BYTES = 4096  # of a large file that is no safetensors: what it is shows at its beginning
 
 
@@ -56,13 +57,20 @@ def place_of(text: str) -> Place:
 def remote_release(place: Place, hub: Hub, progress: Progress) -> Iterator[Release]:
     """The release at `place` as a Release over a temporary folder. Raises OutsideError as the Hub does."""
     commit = hub.resolve(place.repo, place.revision).commit
-    listing = [f for f in hub.tree(place.repo, commit) if verify_release.path_fault(f.path) is None]
+    everything = hub.tree(place.repo, commit)
+    listing = [f for f in everything if verify_release.path_fault(f.path) is None]
+    unsafe = [unsafe_name(f.path) for f in everything if verify_release.path_fault(f.path)]
     with tempfile.TemporaryDirectory(prefix="hubrelease-") as scratch:
         root = Path(os.path.realpath(scratch))
         progress.start("fetching headers and small files", None)
         partial = frozenset(f.path for f in listing if not mirror(root, place.repo, commit, f, hub, progress))
         progress.finish()
-        yield Release(root, result_of(root, listing, partial), partial=partial)
+        result = result_of(root, listing, partial)
+        yield Release(root, result._replace(findings=[*unsafe, *result.findings]), partial=partial)
+
+
+def unsafe_name(path: str) -> Finding:
+    return finding("unsafe-path", path, f"the name {verify_release.path_fault(path)}", "ask the publisher to rename the file")
 
 
 def mirror(root: Path, repo: str, commit: str, file: RemoteFile, hub: Hub, progress: Progress) -> bool:
@@ -73,7 +81,7 @@ def mirror(root: Path, repo: str, commit: str, file: RemoteFile, hub: Hub, progr
     data = hub.fetch(repo, commit, file.path).read_bytes() if whole else beginning(repo, commit, file, hub)
     with target.open("wb") as out:
         out.write(data[: file.size])
-        out.truncate(file.size)
+        out.truncate(min(file.size, MIRROR_BYTES))
     progress.advance(len(data))
     return whole
 

@@ -133,7 +133,7 @@ def show_bug(error: BaseException) -> None:
 
 def progress_for(quiet: bool) -> Progress:
     """A bar on standard error if that is a terminal, else silence."""
-    return Bar() if not quiet and sys.stderr.isatty() else Progress()
+    return Bar() if not quiet and sys.stderr is not None and sys.stderr.isatty() else Progress()
 
 
 class Bar(Progress):

@@ -73,6 +73,8 @@ def read_index(file: SourceFile | None) -> dict[str, Any] | None:
         rows = index["weight_map"].items()
         if not all(isinstance(v, str) for _, v in rows):
             raise ValueError("weight_map holds something else than file names")
+        if not rows:
+            raise ValueError("weight_map is empty")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise unusable([f"{file.place} is no shard index: {error}"]) from None
     return dict(index)

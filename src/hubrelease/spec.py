@@ -17,7 +17,7 @@ from typing import Any
 from hubrelease import resources, strict_yaml
 from hubrelease.errors import Problem, SpecError, Where, problem
 from hubrelease.includes import load_merged
-from hubrelease.schema_problems import validate
+from hubrelease.schema_problems import shown, validate
 from hubrelease.strict_yaml import Node, pointer_steps, pointer_to
 from hubrelease.verify_release import path_fault
 
@@ -157,6 +157,8 @@ def load_spec(path: str | Path = ".") -> Spec:
 
     Raises SpecError with every problem found: YAML, schema, includes, references between keys, unsupported requests.
     Raises OutsideError if the file can't be read.
+
+    Example: `hubrelease.load_spec("examples/minilm").name`
     """
     file = Path(path)
     file = file / FILE_NAME if os.path.isdir(file) else file
@@ -227,7 +229,7 @@ def git_rules(source: dict[str, Any], at: str, locate: Any) -> Iterator[Problem]
         yield problem(
             "source-invalid",
             locate(at + "/git"),
-            f'"{source["git"]}" is not an https://, ssh:// or file:// address',
+            f"{shown(source['git'])} is not an https://, ssh:// or file:// address",
             "write the address in that form",
         )
     if re.match(r"https://[^/]*@|[a-z]+://[^/@]*:[^/]*@", source["git"]):
@@ -244,7 +246,7 @@ def folder_rules(source: dict[str, Any], at: str, locate: Any) -> Iterator[Probl
         yield problem(
             "source-invalid",
             locate(at + "/folder"),
-            f'"{source["folder"]}" is absolute, and would name this machine in the release',
+            f"{shown(source['folder'])} is absolute, and would name this machine in the release",
             "write it relative to release.yaml",
         )
     if "revision" in source:
@@ -265,8 +267,8 @@ def image_problems(image: str, where: Where) -> Iterator[Problem]:
         yield problem(
             "image-without-digest",
             where,
-            f'"{image}" has no digest',
-            f"find it with `docker buildx imagetools inspect {name}` and write {name}@sha256:DIGEST",
+            f"{shown(image)} has no digest",
+            f"find it with `docker buildx imagetools inspect {name[:100]}` and write {name[:100]}@sha256:DIGEST",
         )
 
 
@@ -274,7 +276,7 @@ def wanted_problems(source: dict[str, Any], at: str, locate: Any) -> Iterator[Pr
     paths = [("path", source.get("path"))] + [(f"files/{i}", p) for i, p in enumerate(source.get("files", ()))]
     for key, path in paths:
         if path is not None and (path.startswith("/") or ".." in path.split("/") or "\\" in path):
-            yield problem("source-invalid", locate(f"{at}/{key}"), f'"{path}" leaves the source', "write a path inside it")
+            yield problem("source-invalid", locate(f"{at}/{key}"), f"{shown(path)} leaves the source", "write a path inside it")
 
 
 KIND_RULES = {"hf": no_rules, "git": git_rules, "folder": folder_rules, "pypi": pypi_rules, "image": image_rules}
@@ -288,7 +290,7 @@ def reference_problems(value: dict[str, Any], sources: Collection[str], locate: 
             yield problem(
                 "source-unknown",
                 locate(pointer),
-                f'there is no source "{name}" (sources: {listed})',
+                f"there is no source {shown(name)} (sources: {listed})",
                 "correct the name, or add it",
             )
     image = value.get("runtime", {}).get("image")
@@ -302,7 +304,7 @@ def path_problems(value: dict[str, Any], locate: Any) -> Iterator[Problem]:
     for pointer, path in release_paths(value):
         fault = path_fault(path.removesuffix("/"))
         if fault or path in taken:
-            message = f'"{path}" {fault}' if fault else f'"{path}" is also the path of {taken[path]}'
+            message = f"{shown(path)} {fault or f'is also the path of {taken[path]}'}"
             yield problem("path-invalid", locate(pointer), message, "write a path inside the release that nothing else has")
         taken[path] = pointer
     for number, package in enumerate(value.get("runtime", {}).get("packages", ())):
@@ -310,7 +312,7 @@ def path_problems(value: dict[str, Any], locate: Any) -> Iterator[Problem]:
             yield problem(
                 "packages-unpinned",
                 locate(f"/runtime/packages/{number}"),
-                f'"{package}" has no exact version',
+                f"{shown(package)} has no exact version",
                 "write NAME==VERSION",
             )
 

@@ -1,13 +1,14 @@
 """YAML as JSON: mappings, lists and JSON's scalars, each value with the file and line that said it.
 
 Refused, each with its line: a key given twice, aliases, anchors, tags, merge keys, several documents, bytes that are not
-UTF-8, control characters, line ends other than LF and CRLF, nesting beyond 64 levels. A plain scalar stays the text that
+UTF-8, control and bidi characters, line ends other than LF and CRLF, nesting beyond 64 levels. A plain scalar stays the text that
 was written until a JSON Schema says which type is meant (`typed`): so `version: 1.10`, `language: no` and a commit of 40
 digits are strings. Where a schema says nothing, a number of more than 18 digits stays text: no reader may round it.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,8 +20,9 @@ from hubrelease.errors import Problem, SpecError, Where, problem
 MAX_BYTES = 2**20  # about two seconds in the worst case; a spec of a hundred releases takes 100 kB
 MAX_DEPTH = 64
 # Everything but printable characters, tab and line ends. YAML 1.1 takes U+0085, U+2028 and U+2029 for line ends, JSON and
-# YAML 1.2 do not; the rest are control characters, half surrogates and byte order marks.
-UNFIT = re.compile("[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+# YAML 1.2 do not; U+202A to U+202E and U+2066 to U+2069 show a line in another order than it has (CVE-2021-42574); the rest
+# are control characters, half surrogates and byte order marks.
+UNFIT = re.compile("[^\t\n\r\x20-\x7e\xa0-\u2027\u202f-\u2065\u206a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
 WRITE_PLAIN = "write plain YAML: mappings, lists and scalars, each key once"
 
 
@@ -67,7 +69,7 @@ Node = Scalar | Sequence | Mapping
 
 def compose(data: bytes, file: str) -> Node:
     """The node of one YAML document. SpecError (HR101) with the line of the first fault."""
-    text = decode(data, file)
+    text = whole_characters(decode(data, file))
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -96,8 +98,20 @@ def decode(data: bytes, file: str) -> str:
     return text
 
 
+def whole_characters(text: str) -> str:
+    """A JSON document with each escaped surrogate pair as the one character that it is: YAML knows no such pairs."""
+    if not re.search(r"\\u[dD][89abAB]", text):
+        return text
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    pair = re.compile(r"\\\\|\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})", re.I)  # a backslash that is escaped begins no escape
+    return pair.sub(lambda m: chr(0x10000 + (int(m[1], 16) - 0xD800) * 0x400 + int(m[2], 16) - 0xDC00) if m[1] else m[0], text)
+
+
 def unfit_message(character: str) -> str:
-    return f"holds U+{ord(character):04X}; control characters and line ends other than LF and CRLF are not allowed"
+    return f"holds U+{ord(character):04X}; control and bidi characters, and line ends other than LF and CRLF, are not allowed"
 
 
 def fault(file: str, line: int, message: str) -> Problem:
@@ -221,7 +235,7 @@ def plain_value(text: str) -> object:
     if text in words:
         return words[text]
     number = json_number(text)
-    return number if repr(number) == text and (isinstance(number, float) or len(text) <= 18) else text
+    return number if repr(number) == text and (isinstance(number, float) or len(text.lstrip("-")) <= 18) else text
 
 
 def json_number(text: str) -> int | float | str:

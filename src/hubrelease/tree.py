@@ -30,6 +30,7 @@ from hubrelease.progress import SILENT, Progress
 
 FICLONE = 0x40049409  # linux/fs.h: share the other file's extents
 FILE_MODE, FOLDER_MODE = 0o644, 0o755
+LINKED = "linked:"  # before the key of a file that is the user's own under a second name: taken again only with --link
 ZEROS = bytes(verify_release.CHUNK_BYTES)
 
 
@@ -96,9 +97,15 @@ class Tree:
         return self.entries[item.path]
 
     def confirm(self, file: SourceFile) -> None:
-        """Raises what reading `file` would raise if its owner changed it after its content came into the pool."""
+        """Raises the error of a changed file if its owner changed it after its content came into the pool.
+
+        A file that is gone is none: what the lock says is at hand, and nobody could have meant other bytes.
+        """
         origin = file.origin()
-        if origin is None or self.pool.find(origin_key(origin, file)):
+        if origin is None or not origin.exists():
+            return
+        if known := self.pool.find(origin_key(origin, file)):
+            self.origins.append(known)
             return
         with self.noted(file), file.open() as source:
             sha256, size = verify_release.hash_fd(os.dup(source.fileno()), file.digest.size)
@@ -146,7 +153,8 @@ class Tree:
         except OSError:
             return False  # other file system, no links here, gone meanwhile: it is made again
         try:
-            os.fchmod(fd, FILE_MODE)
+            if not key.startswith(LINKED):
+                os.fchmod(fd, FILE_MODE)
             self.add(path, known.sha256, known.identity.size, role, key)
             self.reused.add(path)
         except PermissionError:  # the release that is replaced belongs to somebody else
@@ -247,7 +255,7 @@ class Tree:
         try:
             sha256, size = verify_release.hash_fd(os.dup(fd), item.file.digest.size, self.progress.advance)
             self.check(item, sha256, size)
-            self.add(item.path, sha256, size, None, content_key(sha256))
+            self.add(item.path, sha256, size, None, LINKED + content_key(sha256))
         except BaseException:
             os.unlink(target)
             raise

@@ -10,6 +10,7 @@ from typing import Any
 from hubrelease import remote, verify_release
 from hubrelease.against import against_problems
 from hubrelease.checks import as_problem, checks
+from hubrelease.collector import paused_collector
 from hubrelease.errors import Exit, Problem, worst
 from hubrelease.hub import HuggingFaceHub
 from hubrelease.identity import Expected, identity_problems
@@ -92,9 +93,9 @@ def judged(release: Release, asked: Request) -> Verdict:
     found = run_checks(release)
     found += identity_problems(release, asked.expected)
     if asked.remote_tree:
-        found += remote_problems(release, read_listing(asked.remote_tree))
+        found += collected("remote-tree", remote_problems(release, read_listing(asked.remote_tree)))
     if asked.against:
-        found += against_problems(release, asked.against)
+        found += collected("against", against_problems(release, asked.against))
     found += [as_problem(f) for f in verify_release.absences(release.result, worst(found) != Exit.GOOD)]
     return verdict_of(release, found, asked.strict)
 
@@ -116,14 +117,22 @@ def verdict_of(release: Release, found: Iterable[Problem], strict: bool) -> Verd
 
 
 def run_checks(release: Release) -> list[Problem]:
-    """Every finding of every check. A file that a check can't read is an undecided finding, once."""
+    """Every finding of every check, each once."""
     found: list[Problem] = []
-    for check in checks():
-        try:
-            found += check.run(release)
-        except OSError as error:
-            found.append(as_problem(verify_release.unreadable(str(error.filename or check.kind), error)))
+    with paused_collector():
+        for check in checks():
+            found += collected(check.kind, check.run(release))
     return list(dict.fromkeys(found))
+
+
+def collected(name: str, problems: Iterable[Problem]) -> list[Problem]:
+    """The problems that a check yields. A file that it can't read is an undecided finding."""
+    found: list[Problem] = []
+    try:
+        found.extend(problems)
+    except OSError as error:
+        found.append(as_problem(verify_release.unreadable(str(error.filename or name), error)))
+    return found
 
 
 # -------------------------------------------------------------------------------------------------------------- waivers

@@ -14,9 +14,7 @@ The folder is hostile. Nothing in it is imported or run, no link is followed but
 once, without following links, and read no further than the listed size.
 """
 
-from __future__ import annotations
-
-import sys
+import sys  # built in; even __future__ would be looked for beside this file
 
 if __name__ == "__main__":  # before any other import: a json.py planted beside this file must not be run
     sys.dont_write_bytecode = True
@@ -39,8 +37,8 @@ from typing import Any, NamedTuple
 PROVENANCE, SIGNATURE = "MODEL_PROVENANCE.json", "model.sig"
 STATEMENT_TYPE, PREDICATE_TYPE = "https://in-toto.io/Statement/v1", "https://slsa.dev/provenance/v1"
 MAX_PROVENANCE_BYTES = 64 * 2**20  # 100,000 files, the Hub's own recommendation, take about 25 MB
-MAX_VALUES = 5_000_000  # of JSON; a full listing of that size has a third of it, while 64 MiB of "[]," would take 1.5 GB
-MAX_FAULTS = 1000  # malformed rows that are told one by one
+MAX_VALUES = 5_000_000  # of JSON; 64 MiB of the shortest rows hold 3.8 million, while 64 MiB of "[]," would take 1.5 GB of memory
+MAX_FAULTS = 1000  # of a listing; after so many it is not read on
 MAX_DEPTH = 64  # folders in folders; the Hub's own trees stay under 10
 CHUNK_BYTES = 2**20  # swept 64 KiB to 2 MiB on two cores: all within 4 %
 MAX_TEXT_BYTES = 16 * 2**20  # larger files are not looked at for line ends
@@ -133,7 +131,7 @@ def path_fault(name: str) -> str | None:
         return "is absolute"
     if "\\" in name:
         return "holds a backslash"
-    if any(unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") or unicodedata.bidirectional(c) in BIDI_CONTROLS for c in name):
+    if not (name.isascii() and name.isprintable()) and any(map(is_control, name)):
         return "holds a control character or is not UTF-8"
     parts = name.split("/")
     if ".." in parts:
@@ -143,9 +141,14 @@ def path_fault(name: str) -> str | None:
     return f"is deeper than {MAX_DEPTH} folders" if len(parts) > MAX_DEPTH else None
 
 
+def is_control(character: str) -> bool:
+    return unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") or unicodedata.bidirectional(character) in BIDI_CONTROLS
+
+
 def fold(name: str) -> str:
-    """The form under which macOS and Windows take two names for one."""
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+    """The form under which macOS and Windows take two names for one. Windows drops dots and blanks at the end of each step."""
+    folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+    return re.sub(r"(?<=[^/. ])[. ]+(?=/|$)", "", folded)
 
 
 def in_payload(name: str) -> bool:
@@ -260,7 +263,6 @@ def release_name(document: Any) -> str | None:
 def read_subjects(rows: list[Any], faults: list[Finding]) -> tuple[list[Subject], list[Finding]]:
     subjects: list[Subject] = []
     seen: set[str] = set()
-    untold = 0
     for index, row in enumerate(rows):
         subject, problems = read_subject(row, f"/subject/{index}")
         if subject and subject.name in seen:
@@ -270,14 +272,13 @@ def read_subjects(rows: list[Any], faults: list[Finding]) -> tuple[list[Subject]
         if subject:
             seen.add(subject.name)
             subjects.append(subject)
-        if len(faults) < MAX_FAULTS:
-            faults += problems
-        else:
-            untold += len(problems)
-    if untold:
-        faults.append(
-            finding("provenance-invalid", PROVENANCE, f"has {untold} more faulty rows", "build the release again", pointer="/subject")
-        )
+        faults += problems
+        if len(faults) >= MAX_FAULTS:
+            message = f"has {MAX_FAULTS} faults up to here; the rest was not read"
+            return subjects, [
+                *faults,
+                finding("provenance-invalid", PROVENANCE, message, "build the release again", pointer=f"/subject/{index}"),
+            ]
     return subjects, faults
 
 
@@ -294,15 +295,22 @@ def read_subject(row: Any, pointer: str) -> tuple[Subject | None, list[Finding]]
 
     if not isinstance(name, str):
         return bad("/name", f"is {short(name)}, not a file name")
-    fault = path_fault(name)
-    if fault or name in (PROVENANCE, SIGNATURE):
-        message = f"the listed name {short(name)} {fault or 'is the listing or the signature itself'}"
+    if fault := path_fault(name) or listing_fault(name):
+        message = f"the listed name {short(name)} {fault}"
         return None, [finding("unsafe-path", PROVENANCE, message, mend, pointer=f"{pointer}/name")]
     if not isinstance(sha256, str) or not re.fullmatch(r"[0-9a-f]{64}", sha256):
         return bad("/digest/sha256", f"is {short(sha256)}, not 64 lower-case hex digits")
     if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size < 2**63:
         return bad("/annotations/sizeBytes", f"is {short(size)}, not a size in bytes")
     return Subject(name, sha256, size, role if isinstance(role, str) else "other"), []
+
+
+def listing_fault(name: str) -> str | None:
+    if name in (PROVENANCE, SIGNATURE):
+        return "is the listing or the signature itself"
+    if ".git" in fold(name).split("/"):
+        return "lies in git's own folder, whose hooks git runs"
+    return None
 
 
 def short(value: object) -> str:
@@ -324,7 +332,10 @@ class Folder:
     """A folder of files, read without following links. `root` is the path as given, resolved once."""
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
-        self.root = os.path.realpath(root)
+        try:
+            self.root = os.path.realpath(root)
+        except OSError:
+            self.root = os.fspath(root)  # the current folder was removed; check_folder says so
         self.cache = hub_cache_of(self.root)
 
     def scan(self) -> tuple[dict[str, Entry], list[Finding]]:
@@ -382,7 +393,7 @@ class Folder:
             path = os.path.join(base, *parts)
             if os.path.realpath(path) != path:
                 raise OSError(errno.ELOOP, "is a link")
-            return os.open(path, flags | NOFOLLOW)
+            return os.open(path, flags | NOFOLLOW | NONBLOCK)
         fd = os.open(base, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
         try:
             for number, part in enumerate(parts):
@@ -404,11 +415,14 @@ class Folder:
         parts = path.split("/")
         if self.cache:
             base, parts = self.hub_blob(path) or (base, parts)
-        fd = self.open_path(parts, os.O_RDONLY, base)
+        try:
+            fd = self.open_path(parts, os.O_RDONLY, base)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, path) from None  # the whole path, not the last step of it
         info = os.fstat(fd)
         if not stat.S_ISREG(info.st_mode):
             os.close(fd)
-            raise OSError(errno.EINVAL, "not a regular file")
+            raise OSError(errno.EINVAL, "not a regular file", path)
         return fd, info
 
     def hub_blob(self, path: str) -> tuple[str, list[str]] | None:
@@ -444,10 +458,13 @@ class Folder:
         return Entry("file", info.st_size) if info and stat.S_ISREG(info.st_mode) else Entry("link", 0)
 
     def read(self, path: str, limit: int) -> bytes:
-        """The bytes of a file of the release, at most `limit` of them; OSError if it can't be opened."""
+        """The bytes of a file of the release, at most `limit` of them; OSError, with its path, if it can't be read."""
         fd, _ = self.open_file(path)
         with os.fdopen(fd, "rb") as stream:
-            return stream.read(limit)
+            try:
+                return stream.read(limit)
+            except OSError as error:
+                raise OSError(error.errno, error.strerror, path) from None
 
 
 def hub_cache_of(root: str) -> str | None:
@@ -559,15 +576,16 @@ def explain_mismatch(folder: Folder, subject: Subject, message: str) -> list[Fin
     """The one finding that says most about a file that is not the listed one."""
     try:
         data = folder.read(subject.name, MAX_TEXT_BYTES + 1)
-    except OSError as error:
-        return [unreadable(subject.name, error)]
+    except OSError:
+        data = b""  # what was found stands
     pointer = lfs_pointer(data)
     if pointer == (subject.sha256, subject.size):
         message = f"is a git-lfs pointer, {subject.size} bytes promised; the file itself was not fetched"
         return [finding("lfs-pointer", subject.name, message, "run git lfs pull", undecided=True)]
     if len(data) <= MAX_TEXT_BYTES and b"\0" not in data:
         unix = data.replace(b"\r\n", b"\n")
-        if subject.sha256 in (hashlib.sha256(text).hexdigest() for text in (unix, unix.replace(b"\n", b"\r\n"))):
+        texts = [text for text in (unix, unix.replace(b"\n", b"\r\n")) if text != data]
+        if subject.sha256 in (hashlib.sha256(text).hexdigest() for text in texts):
             mend = "check it out without line-end conversion (git config core.autocrlf false)"
             return [finding("hash-line-endings", subject.name, f"{message}: only line ends differ", mend)]
     return [finding("hash-mismatch", subject.name, message, "fetch the file again, or build or seal the release again")]
@@ -593,24 +611,22 @@ def lfs_pointer(data: bytes) -> tuple[str, int] | None:
 
 # ------------------------------------------------------------------------------------------- files that are not listed
 
+# No `.*` before a suffix: a name of 1,000 bytes made for it would take a second.
 CODE = re.compile(
     r"\.(py[cdiowx]?|pyzw?|ipynb|so(\.\d+)*|dll|dylib|exe|sh|bash|zsh|fish|ps1|psm1|vbs|bat|cmd|com|[mc]?[jt]s|node|pl|rb|php|lua|jar|class"
-    r"|wasm|c|cc|cpp|cxx|h|hpp|cuh?|ptx|cubin|hip|metal|pth|whl|egg)$",
-    re.I,
-)
-CODE_NAMES = re.compile(
-    r"(^|/)(Dockerfile.*|.*\.Dockerfile|.*compose\.ya?ml|Makefile|CMakeLists\.txt|setup\.cfg|pyproject\.toml|requirements.*\.(txt|lock)"
-    r"|.*\.pt2?|.*\.pkl|.*\.pickle|.*\.joblib|.*\.ckpt|.*\.dill|.*\.np[yz]|.*\.keras|.*\.nemo)$",
-    re.I,
+    r"|wasm|c|cc|cpp|cxx|h|hpp|cuh?|ptx|cubin|hip|metal|pth|whl|egg|dockerfile"
+    r"|pt2?|pkl|pickle|joblib|ckpt|dill|np[yz]|keras|nemo)$"
+    r"|(^|/)Dockerfile|(^|/)(Makefile|CMakeLists\.txt|setup\.cfg|pyproject\.toml|requirements.*\.(txt|lock))$|compose\.ya?ml$",
+    re.I | re.S,
 )
 LOADED = re.compile(
-    r"(^|/)(.*config.*\.(json|ya?ml)|.*\.index\.json|model_index\.json|params\.json|tekken\.json|hyperparams\.ya?ml|tokenizer.*|vocab.*"
-    r"|merges\.txt|added_tokens\.json|special_tokens_map\.json|modules\.json"
-    r"|chat_template.*|additional_chat_templates/.*|.*\.jinja2?|.*\.j2|.*\.(safetensors|gguf|bin|model|spm|tiktoken|onnx|onnx_data|h5|msgpack|mlmodel|tflite|pb|params))$",
-    re.I,
+    r"(^|/)(tokenizer|vocab|chat_template|additional_chat_templates/)|^(?=.*config).*\.json$|(^|/)([a-z]+_)?config\.ya?ml$"
+    r"|(^|/)(model_index|params|tekken|added_tokens|special_tokens_map|modules)\.json$|(^|/)(merges\.txt|hyperparams\.ya?ml)$"
+    r"|\.(index\.json|jinja2?|j2|safetensors|gguf|bin|model|spm|tiktoken|onnx|onnx_data|h5|msgpack|mlmodel|tflite|pb|params)$",
+    re.I | re.S,
 )
 LITTER = re.compile(
-    r"(^|/)(\.DS_Store|Thumbs\.db|desktop\.ini|\._[^/]*|.*~|.*\.sw[op]|.*\.(incomplete|part|tmp|crdownload|orig|rej))$",
+    r"(^|/)(\.DS_Store|Thumbs\.db|desktop\.ini|\._[^/]*)$|(~|\.sw[op]|\.(incomplete|part|tmp|crdownload|orig|rej))$",
     re.I,
 )
 SHADOW, APPLE_DOUBLE = re.compile(r"(^|/)\._[^/]+$"), b"\0\5\x16\7"  # what macOS puts beside each file on a foreign disk
@@ -675,7 +691,7 @@ def loader_reason(folder: Folder, path: str) -> str | None:
 
 
 def name_reason(path: str) -> str | None:
-    if CODE.search(path) or CODE_NAMES.search(path):
+    if CODE.search(path):
         return "it can be run"
     backup = LITTER.search(path) and not SHADOW.search(path)  # nobody loads tokenizer.json~
     return "loaders read files of that name" if LOADED.search(path) and not backup else None
@@ -690,10 +706,8 @@ def imports_by_pickle(head: bytes) -> bool:
         for code, _, _ in pickletools.genops(head):
             imports = imports or code.name in ("GLOBAL", "INST", "STACK_GLOBAL")
         return imports
-    except ValueError as error:
+    except ValueError as error:  # no pickle, unless it was only cut
         return imports and len(head) == HEAD_BYTES and "unknown" not in str(error)
-    except Exception:  # an argument that is no number, no text, ...: no pickle
-        return False
 
 
 def reached_names(folder: Folder, entries: dict[str, Entry], listed: set[str], names: set[bytes]) -> set[bytes]:
@@ -728,7 +742,7 @@ def check_folder(
     `findings`: see absences.
     """
     try:
-        os.close(os.open(root, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)))
+        os.close(os.open(os.path.realpath(root), os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)))
     except OSError as error:
         return unopened(os.fspath(root), error)
     folder = Folder(root)
@@ -773,6 +787,9 @@ def load_provenance(folder: Folder, entries: dict[str, Entry]) -> Provenance:
         data = folder.read(PROVENANCE, MAX_PROVENANCE_BYTES + 1)
     except OSError as error:
         return Provenance(None, [], [open_fault(PROVENANCE, error)])
+    if pointer := lfs_pointer(data):
+        message = f"is a git-lfs pointer, {pointer[1]} bytes promised; the file itself was not fetched"
+        return Provenance(None, [], [finding("lfs-pointer", PROVENANCE, message, "run git lfs pull", undecided=True)])
     if len(data) > MAX_PROVENANCE_BYTES:
         message = f"is larger than {MAX_PROVENANCE_BYTES} bytes and was not read"
         return Provenance(None, [], [finding("provenance-invalid", PROVENANCE, message, "split the release")])
@@ -807,8 +824,9 @@ def collisions(names: Iterable[str]) -> Iterator[Finding]:
             groups.setdefault(fold(path), set()).update((path, "/".join(before[:depth])))
         before = parts
     for group in groups.values():
+        first_few = sorted(group)[:4]
         for name in sorted(group):
-            others = ", ".join(sorted(group - {name}))
+            others = ", ".join([other for other in first_few if other != name][:3]) + (", ..." if len(group) > 4 else "")
             yield finding("case-collision", name, f"falls together with {others} on macOS and Windows", "rename one of them")
 
 

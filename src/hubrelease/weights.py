@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import struct
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from operator import attrgetter
-from typing import Any, NamedTuple
+from operator import itemgetter
+from typing import Any, NamedTuple, TypeGuard
 
 MAX_HEADER_BYTES = 100_000_000  # the reference reader's own limit
 MAX_OBJECTS = 1_000_000  # tensors of one file; a header of 100 MB could hold 14 million empty ones and take 3 GB
@@ -118,9 +117,9 @@ def parse_header(text: bytes, size: int) -> tuple[Header | None, list[Fault]]:
     metadata, bad = read_metadata(document.pop("__metadata__", None))
     tensors, unusable = read_tensors(document)
     faults += [*bad, *unusable]
-    if unusable:
+    if unusable or any(fault.kind == "header-invalid" for fault in bad):
         return None, faults
-    tensors.sort(key=attrgetter("begin", "end"))
+    tensors.sort(key=itemgetter(3, 4))  # begin, end
     faults += [*form_faults(text, tensors), *tiling_faults(tensors, size - 8 - len(text))]
     return Header(tuple(tensors), metadata, 8 + len(text)), faults
 
@@ -155,9 +154,9 @@ def finite(token: str) -> float:
     return value if abs(value) < float("inf") else refuse(token)
 
 
-def integer(token: str) -> int | float:
+def integer(digits: str) -> int | float:
     """serde_json reads -0 as a float, and no size is one."""
-    return -0.0 if token == "-0" else int(token)
+    return -0.0 if digits == "-0" else int(digits)
 
 
 def unique(pairs: Pairs) -> tuple[dict[str, Any], list[Fault]]:
@@ -185,6 +184,7 @@ def read_metadata(value: object) -> tuple[dict[str, str], list[Fault]]:
 # ------------------------------------------------------------------------------------------------------- its entries
 
 CANONICAL = {name: name for name in BITS}  # one string a dtype, not one a tensor
+SUB_BYTE = frozenset(name for name, bits in BITS.items() if bits % 8)
 
 
 def read_tensors(entries: Mapping[str, Any]) -> tuple[list[Tensor], list[Fault]]:
@@ -209,19 +209,22 @@ def read_tensor(name: str, fields: object) -> Tensor | Fault:
         return doubled_fault(f"the entry of {name!r} gives a key twice", name)
     if len(entry) > 3 and too_deep(fields):
         return Fault("header-invalid", f"the entry of {name!r} is nested too deeply"[:300], name)
-    dtype = CANONICAL.get(entry["dtype"]) if type(entry.get("dtype")) is str else None
-    if dtype is None:
-        return Fault("header-invalid", f"{name!r} has the unknown dtype {entry.get('dtype')!r}"[:300], name)
-    shape, offsets = entry.get("shape"), entry.get("data_offsets")
+    dtype, shape, offsets = entry.get("dtype"), entry.get("shape"), entry.get("data_offsets")
+    if type(dtype) is not str or dtype not in CANONICAL:
+        return Fault("header-invalid", f"{name!r} has the unknown dtype {dtype!r}"[:300], name)
     elements = count_of(shape)
     if elements is None:
         return Fault("header-invalid", f"{name!r} has a shape that is no list of sizes, or more elements than a file can hold"[:300], name)
-    if type(offsets) is not list or len(offsets) != 2 or count_of(offsets[:1]) is None or count_of(offsets[1:]) is None:
+    if not is_range(offsets):
         return Fault("header-ranges", f"{name!r} has data_offsets that are no range"[:300], name)
-    begin, end = offsets
-    if (end - begin) * 8 != elements * BITS[dtype]:
-        return size_fault(Tensor(name, dtype, tuple(shape), begin, end), elements)
-    return Tensor(name, dtype, tuple(shape), begin, end)
+    tensor = Tensor(name, CANONICAL[dtype], tuple(shape), *offsets)  # type: ignore[arg-type]
+    return tensor if (tensor.end - tensor.begin) * 8 == elements * BITS[dtype] else size_fault(tensor, elements)
+
+
+def is_range(value: object) -> TypeGuard[list[int]]:
+    return (
+        type(value) is list and len(value) == 2 and type(value[0]) is int and type(value[1]) is int and 0 <= value[0] <= value[1] < TOO_MANY
+    )
 
 
 def count_of(shape: Any) -> int | None:
@@ -248,8 +251,6 @@ def too_deep(value: object) -> bool:
 
 
 def size_fault(tensor: Tensor, elements: int) -> Fault:
-    if tensor.end < tensor.begin:
-        return Fault("header-ranges", f"{tensor.name!r} has data_offsets that are no range"[:300], tensor.name)
     if elements * BITS[tensor.dtype] % 8:
         message = f"{tensor.name!r}: {elements} elements of {tensor.dtype} are no whole number of bytes"
         return Fault("header-invalid", message[:300], tensor.name)
@@ -262,12 +263,13 @@ def tiling_faults(tensors: Sequence[Tensor], buffer_bytes: int) -> Iterator[Faul
     """Offsets tile the buffer: each begins where the one before ends, the last ends with the file."""
     position, before = 0, None
     for tensor in tensors:
-        if tensor.begin != position:
-            what = "overlaps" if tensor.begin < position else "leaves a gap after"
+        name, _, _, begin, end = tensor
+        if begin != position:
+            what = "overlaps" if begin < position else "leaves a gap after"
             place = repr(before.name) if before else "the start of the buffer"
-            message = f"{tensor.name!r} begins at byte {tensor.begin} and {what} {place}, which ends at {position}"
-            yield Fault("header-ranges", message[:400], tensor.name)
-        position, before = max(position, tensor.end), tensor
+            yield Fault("header-ranges", f"{name!r} begins at byte {begin} and {what} {place}, which ends at {position}"[:400], name)
+        if end >= position:
+            position, before = end, tensor
     if position > buffer_bytes:
         yield Fault("truncated", f"{position} bytes of tensors are promised, {max(buffer_bytes, 0)} are there")
     elif position < buffer_bytes:
@@ -278,13 +280,13 @@ def form_faults(text: bytes, tensors: Sequence[Tensor]) -> Iterator[Fault]:
     """What the reference reader takes and others can't use, or not safely."""
     if not text.startswith(b"{"):
         yield Fault("header-form", "the header does not begin with '{', as the format demands", remark=True)
-    for tensor in tensors:
-        if BITS[tensor.dtype] % 8 and tensor.shape and tensor.shape[-1] * BITS[tensor.dtype] % 8:
-            message = f"{tensor.name!r}: a row of {tensor.dtype} {list(tensor.shape)} is no whole number of bytes; torch can't hold it"
-            yield Fault("header-form", message[:300], tensor.name)
-        if not tensor.name.isprintable() or not tensor.name or tensor.name[0] == "/" or ".." in tensor.name.split("/"):
-            message = f"the tensor name {tensor.name!r} is empty, leaves a folder, or holds characters that can't be shown"
-            yield Fault("header-form", message[:300], tensor.name, remark=True)
+    for name, dtype, shape, _, _ in tensors:
+        if dtype in SUB_BYTE and shape and shape[-1] * BITS[dtype] % 8:
+            message = f"{name!r}: a row of {dtype} {list(shape)} is no whole number of bytes; torch can't hold it"
+            yield Fault("header-form", message[:300], name)
+        if not name or not name.isprintable() or name[0] == "/" or (".." in name and ".." in name.split("/")):
+            message = f"the tensor name {name!r} is empty, leads out of a folder, or holds characters that can't be shown"
+            yield Fault("header-form", message[:300], name, remark=True)
 
 
 def header_bytes(tensors: Iterable[tuple[str, str, tuple[int, ...]]], metadata: dict[str, str]) -> bytes:
@@ -298,6 +300,3 @@ def header_bytes(tensors: Iterable[tuple[str, str, tuple[int, ...]]], metadata: 
     text = json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode("utf-8")
     text += b" " * (-len(text) % 8)
     return struct.pack("<Q", len(text)) + text
-
-
-SHARD = re.compile(r"(.*?)-(\d{5,})-of-(\d{5,})\.safetensors$")

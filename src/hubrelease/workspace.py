@@ -147,7 +147,8 @@ def exchange(one: Path, other: Path) -> bool:
 def write_durably(file: Path, data: bytes) -> None:
     """Replaces `file` whole: written beside, flushed, renamed."""
     scratch = file.with_name(f".{file.name}.{os.getpid()}")
-    fd = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+    scratch.unlink(missing_ok=True)  # whatever lies there, a link to elsewhere included, is not written through
+    fd = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
     try:
         os.fchmod(fd, 0o644)
         write_all(fd, memoryview(data))

@@ -10,6 +10,7 @@ import click
 
 from hubrelease.errors import Exit, ReleaseError, Where, problem
 from hubrelease.report import Outcome, show, show_bug
+from hubrelease.verify_release import digest_of
 
 if TYPE_CHECKING:
     from typing import NoReturn
@@ -85,7 +86,7 @@ def run(arguments: list[str], command: str, as_json: bool, quiet: bool) -> int:
     try:
         outcome = group.main(args=arguments, prog_name="hubrelease", standalone_mode=False)
     except ReleaseError as error:
-        outcome = Outcome(command, error.exit, error.problems, ["Nothing was written."] if command in ("build", "seal", "pin") else [])
+        outcome = ended(command, error)
     except click.UsageError as error:
         outcome = usage(error, command, as_json)
     except (KeyboardInterrupt, click.Abort):
@@ -101,6 +102,19 @@ def run(arguments: list[str], command: str, as_json: bool, quiet: bool) -> int:
     if not isinstance(outcome, Outcome):  # --help and --version have printed what they have
         return int(outcome or 0)
     return show_or_say(outcome, as_json, quiet)
+
+
+def ended(command: str, error: ReleaseError) -> Outcome:
+    """What a command that came to a foreseen end has to say. Of a `verify` that was understood readers expect a verdict."""
+    if command == "verify" and error.exit != Exit.USAGE:
+        nothing = digest_of(())
+        value = {
+            "verdict": "undecided" if error.exit == Exit.OUTSIDE else "bad",
+            "release": {"name": None, "releaseDigest": nothing, "payloadDigest": nothing},
+            "checked": {"files": 0, "bytes": 0},
+        }
+        return Outcome(command, error.exit, error.problems, value=value, problems_key="findings")
+    return Outcome(command, error.exit, error.problems, ["Nothing was written."] if command in ("build", "seal", "pin") else [])
 
 
 def show_or_say(outcome: Outcome, as_json: bool, quiet: bool) -> int:

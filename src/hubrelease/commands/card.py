@@ -13,7 +13,7 @@ from hubrelease.errors import Exit
 from hubrelease.report import Outcome
 
 
-@click.group("card")
+@click.group("card", no_args_is_help=False, epilog="Example: hubrelease card render examples/minilm")
 def COMMAND() -> None:
     """The model card."""
 

@@ -18,7 +18,7 @@ from typing import BinaryIO, cast
 from hubrelease.digest import FileDigest, sha256
 from hubrelease.errors import CheckFailed, OutsideError, problem
 from hubrelease.lock import LockedSource, request_of
-from hubrelease.outside import Outside
+from hubrelease.outside import Outside, writing
 from hubrelease.sources import Kind, select
 from hubrelease.spec import Source
 from hubrelease.verify_release import lfs_pointer
@@ -78,7 +78,7 @@ def objects(url: str, commit: str, outside: Outside) -> Path:
     if outside.offline:
         raise OutsideError(problem("offline", f"git+{url}@{commit}", "is needed, is not in the cache, and the network is switched off",
                                    "run once without --offline and HF_HUB_OFFLINE"))  # fmt: skip
-    with alone(folder):
+    with writing(folder), alone(folder):
         if not has(folder, commit):
             fetch(url, commit, folder)
     if not has(folder, commit):

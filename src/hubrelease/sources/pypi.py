@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import zipfile
 import zlib
 from collections import Counter
@@ -24,10 +25,11 @@ from hubrelease import verify_release
 from hubrelease.digest import FileDigest
 from hubrelease.errors import CheckFailed, OutsideError, problem
 from hubrelease.lock import LockedSource, request_of
-from hubrelease.outside import Outside
+from hubrelease.outside import Outside, writing
 from hubrelease.sources import Kind, select
 from hubrelease.spec import Source
 
+FETCHING = threading.Lock()
 DAMAGE = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, KeyError, ValueError, NotImplementedError, RuntimeError)
 
 
@@ -57,16 +59,23 @@ def digest(wheel: zipfile.ZipFile, prefix: str, path: str) -> FileDigest:
     return FileDigest(path, sha256.hexdigest(), size)
 
 
+class OtherBytes(Exception):
+    """What pip found has another digest than the one asked for."""
+
+
 def download(requirement: str, lines: list[str], outside: Outside, tags: tuple[str, ...] = ()) -> FileDigest:
     """Lets pip fetch one wheel into our cache. OutsideError with pip's own last line otherwise."""
     folder = outside.cache / "pypi"
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    with writing(folder), tempfile.TemporaryDirectory(dir=folder) as scratch:
         wanted = Path(scratch) / "wanted.txt"
         wanted.write_text("\n".join(lines) + "\n")
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-cache-dir",
                    "--only-binary=:all:", *tags, "--dest", str(Path(scratch) / "got"), "--requirement", str(wanted)]  # fmt: skip
         done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if "DO NOT MATCH THE HASHES" in done.stderr:
+            raise OtherBytes
         if done.returncode:
             raise pip_failed(requirement, done.stderr)
         (found,) = (Path(scratch) / "got").iterdir()
@@ -104,16 +113,19 @@ def kept(outside: Outside, sha256: str) -> Path:
 def wheel_of(locked: LockedSource, outside: Outside) -> Path:
     """The wheel in our cache, fetched again by its digest where it is gone."""
     path, requirement = kept(outside, locked.revision), locked.request["pypi"]
-    if path.is_file():
-        return path
-    if outside.offline:
-        raise offline(requirement)
-    outside.progress.note(f"fetching the wheel {requirement}")
-    name = locked.archive.path if locked.archive else ""
-    got = download(requirement, [f"{requirement} --hash=sha256:{locked.revision}"], outside, tag_options(name))
-    if got.sha256 != locked.revision:
-        message = f"has SHA-256 {got.sha256}, the lock says {locked.revision}"
-        raise OutsideError(problem("source-changed", f"pypi:{requirement}", message, f"run `hubrelease pin --update {locked.name}`"))
+    with FETCHING:  # a wheel's files are opened by several threads at once
+        if path.is_file():
+            return path
+        if outside.offline:
+            raise offline(requirement)
+        outside.progress.note(f"fetching the wheel {requirement}")
+        name = locked.archive.path if locked.archive else ""
+        try:
+            download(requirement, [f"{requirement} --hash=sha256:{locked.revision}"], outside, tag_options(name))
+        except OtherBytes:
+            message = f"the index has other bytes than the lock, which says SHA-256 {locked.revision}"
+            mend = f"find out why; `hubrelease pin --update {locked.name}` takes them"
+            raise OutsideError(problem("source-changed", f"pypi:{requirement}", message, mend)) from None
     return path
 
 

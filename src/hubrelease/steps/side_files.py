@@ -14,10 +14,11 @@ from hubrelease.lock import Lock
 from hubrelease.manifest import role_of
 from hubrelease.spec import Spec
 from hubrelease.steps import Build
+from hubrelease.steps.runtime import VERIFIER
 from hubrelease.tree import Copy
 from hubrelease.verify_release import LITTER, PROVENANCE, SIGNATURE
 
-NOT_OURS = (".gitattributes", ".gitignore", "README.md", PROVENANCE, SIGNATURE, "SHA256SUMS")
+NOT_OURS = (".gitattributes", ".gitignore", "README.md", PROVENANCE, SIGNATURE, "SHA256SUMS", VERIFIER)
 THE_BASES = ("benchmarks/", ".eval_results/", ".cache/")  # the base's own scores are no receipts of this release
 
 

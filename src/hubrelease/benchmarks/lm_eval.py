@@ -1,0 +1,137 @@
+"""lm-evaluation-harness: results_*.json of versions 0.3 (metric keys such as `acc`) and 0.4 (`acc,none`), groups included.
+
+Written by lm_eval/loggers/evaluation_tracker.py and evaluator.py (0.4.13). `model_args` is text (`pretrained=…,dtype=…`) or,
+since 0.4.9, a mapping; a standard error that was not computed is the text N/A; a heading row of a group has blank values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hubrelease.evaluations import Evaluation, Metric, number
+from hubrelease.strict_yaml import pointer_to
+
+NAMING = ("peft", "lora_local_path", "delta", "pretrained", "model", "path", "engine")  # what is measured, the most specific first
+REMOTE = ("openai-completions", "openai-chat-completions", "anthropic-completions", "anthropic-chat", "anthropic-chat-completions")
+NOT_METRICS = ("alias", "name", "sample_len", "sample_count", "samples")
+STDERR = "_stderr"
+
+
+@dataclass(frozen=True)
+class LmEval:
+    """The adapter."""
+
+    name: str = "lm_eval"
+
+    def recognises(self, value: Any) -> bool:
+        if not isinstance(value, dict) or not isinstance(value.get("results"), dict) or not value["results"]:
+            return False
+        if not all(isinstance(row, dict) for row in value["results"].values()):
+            return False
+        config = mapping(value, "config")
+        return "model_args" in config or ("versions" in value and ("n-shot" in value or "model" in config))
+
+    def read(self, file: str, value: Any) -> Iterator[Evaluation]:
+        config = mapping(value, "config")
+        options = options_of(config.get("model_args"))
+        named = value.get("model_name")
+        template, limit = value.get("chat_template_sha"), number(config.get("limit"))
+        yield Evaluation(
+            file=file,
+            harness=self.name,
+            model=next((options[key] for key in NAMING if options.get(key)), None),
+            metrics=tuple(metrics_of(value)),
+            named=named if isinstance(named, str) and named else None,
+            is_remote=config.get("model") in REMOTE and "base_url" not in options,
+            revision=options.get("revision"),
+            limit=limit if limit is not None and limit > 0 else None,
+            template=template if isinstance(template, str) else None,
+            tasks_absent=tuple(absent_tasks(value)),
+        )
+
+
+def mapping(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    found = value.get(key)
+    return found if isinstance(found, dict) else {}
+
+
+def options_of(arguments: Any) -> dict[str, str]:
+    """The model's options, from text or from a mapping."""
+    if isinstance(arguments, dict):
+        return {key: value for key, value in arguments.items() if isinstance(value, str)}
+    if not isinstance(arguments, str):
+        return {}
+    pairs = (part.partition("=") for part in arguments.split(","))
+    return {key.strip(): value.strip() for key, equals, value in pairs if equals}
+
+
+def metrics_of(value: Mapping[str, Any]) -> Iterator[Metric]:
+    """Every value of every row. Groups stand among the results too; a group that stands alone is read from `groups`."""
+    results, groups = value["results"], mapping(value, "groups")
+    has_filters = any("," in key for row in results.values() for key in row)
+    for task, row in results.items():
+        yield from row_metrics(value, task, row, "results", has_filters)
+    for task, row in groups.items():
+        if task not in results and isinstance(row, dict):
+            yield from row_metrics(value, task, row, "groups", has_filters)
+
+
+def row_metrics(value: Mapping[str, Any], task: str, row: Mapping[str, Any], part: str, has_filters: bool) -> Iterator[Metric]:
+    alias = row.get("alias")
+    samples = mapping(mapping(value, "n-samples"), task)
+    for key, found in row.items():
+        name, _, chosen = key.partition(",")
+        is_metric = ("," in key) == has_filters and name.strip() and not name.endswith(STDERR) and key not in NOT_METRICS
+        if not is_metric or isinstance(found, (dict, list, bool)):
+            continue
+        error = f"{name}{STDERR},{chosen}" if has_filters else f"{name}{STDERR}"
+        yield Metric(
+            task=task,
+            metric=name,
+            filter=chosen if has_filters else "none",
+            value=number(found),
+            pointer=pointer_to(part, task, key),
+            alias=alias if isinstance(alias, str) else "",
+            stderr=number(row.get(error)),
+            stderr_pointer=pointer_to(part, task, error) if error in row else None,
+            shots=shots_of(value, task),
+            version=version_of(value, task),
+            n=whole(samples.get("effective")),
+            n_total=whole(samples.get("original")),
+            text=found if isinstance(found, str) else "",
+            is_group=task in mapping(value, "groups"),
+        )
+
+
+def shots_of(value: Mapping[str, Any], task: str) -> int | None:
+    given = mapping(value, "n-shot").get(task, mapping(mapping(value, "configs"), task).get("num_fewshot"))
+    return whole(given if given is not None else mapping(value, "config").get("num_fewshot"))
+
+
+def version_of(value: Mapping[str, Any], task: str) -> str | None:
+    """As text, so that 1 and 1.0 are the same and "Yaml" (a task that states none) is none."""
+    given = mapping(value, "versions").get(task)
+    found = number(given)
+    if found is not None:
+        return f"{found:g}"
+    return given if isinstance(given, str) and given not in ("", "Yaml", "N/A") else None
+
+
+def whole(value: Any) -> int | None:
+    found = number(value)
+    return int(found) if found is not None and found == int(found) else None
+
+
+def absent_tasks(value: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """(group, task) of tasks that a group with a score of its own is made of and that have no row."""
+    scored = {**mapping(value, "groups"), **value["results"]}
+    for group, tasks in mapping(value, "group_subtasks").items():
+        row = scored.get(group)
+        has_score = isinstance(row, dict) and any(number(found) is not None for key, found in row.items() if key not in NOT_METRICS)
+        if has_score and isinstance(tasks, list):
+            yield from ((group, task) for task in tasks if isinstance(task, str) and task not in scored)
+
+
+ADAPTER = LmEval()

@@ -1,0 +1,72 @@
+"""benchmarks/release-validation.json can't be read as a validation report.
+
+Why it matters: nothing says what was validated; a reader that guesses may read a pass.
+Mend: Run `hubrelease validate` again, or build or seal the release again.
+Source: contract, section 3.
+
+A report of a newer schemaVersion is no fault: it was not read, and nothing was decided.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from hubrelease.checks import Check
+from hubrelease.errors import Problem, Where
+from hubrelease.release import Release
+from hubrelease.steps.validation import REPORT
+from hubrelease.validation_reports import RESULTS, SCHEMA_VERSION, ValidationReport
+
+MEND = "run `hubrelease validate` again, or seal the release again"
+
+
+def run(release: Release) -> Iterator[Problem]:
+    if REPORT not in release.files:
+        return
+    report = ValidationReport(REPORT, release.json(REPORT))
+    if report.is_newer:
+        version = report.body["schemaVersion"]
+        message = f"is of schemaVersion {version}, and this version reads {SCHEMA_VERSION}: it was not read"
+        found = CHECK.problem(Where(REPORT, pointer="/schemaVersion"), message, "use a newer hubrelease")
+        yield replace(found, undecided=True)
+        return
+    for pointer, message in faults(report):
+        yield CHECK.problem(Where(REPORT, pointer=pointer), message, MEND)
+
+
+def faults(report: ValidationReport) -> Iterator[tuple[str, str]]:
+    if not isinstance(report.document, dict):
+        yield "", "is no JSON object"
+        return
+    if type(report.body.get("schemaVersion")) is not int:
+        yield "/schemaVersion", f"is {said(report.body.get('schemaVersion'))}, not {SCHEMA_VERSION}"
+    if report.body.get("result") not in RESULTS:
+        yield "/result", f"is {said(report.body.get('result'))}, not one of {', '.join(RESULTS)}"
+    digest = report.payload_digest
+    if digest is None or not re.fullmatch(r"(sha256:)?[0-9a-fA-F]{64}", digest):
+        yield "/subject/payloadDigest", f"is {said(digest)}, so the report is about no release in particular"
+    yield from check_faults(report)
+
+
+def check_faults(report: ValidationReport) -> Iterator[tuple[str, str]]:
+    rows = report.body.get("checks")
+    if rows is None and report.result == "not-run":
+        return
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        yield "/checks", "is not a list of checks"
+        return
+    for number, row in enumerate(rows):
+        forms = (("name", str), ("status", str), ("required", bool))
+        bad = next((key for key, kind in forms if not isinstance(row.get(key), kind)), None)
+        if bad:
+            yield f"/checks/{number}/{bad}", f"is {said(row.get(bad))}, not what a check has there"
+            return
+
+
+def said(value: object) -> str:
+    return "absent" if value is None else repr(value)[:60]
+
+
+CHECK = Check("HR423", "validation-malformed", "unreadable validation report", run, waivable=False)

@@ -1,0 +1,171 @@
+"""Streams source shards into output shards: every byte of the source is read once more than siblings need, none is held.
+
+A worker holds one tensor's bytes and one strip's codes. Output headers are known before the first byte; source file,
+source tensors, output tensors and output file are hashed while they pass. A finished shard counts only when its source
+has proved to be the lock's, byte for byte; then later runs may take it by the key of what it was made from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hubrelease import canonical, weights
+from hubrelease.conversion import rows
+from hubrelease.conversion.plan import Output, ShardPlan
+from hubrelease.conversion.rows import Row
+from hubrelease.conversion.rules import WEIGHT
+from hubrelease.digest import key_of
+from hubrelease.errors import CheckFailed, problem
+from hubrelease.fetch import SourceFile
+from hubrelease.formats import Encoder, Format, NotFinite, Strip, Sums
+from hubrelease.reshard import Part as SourcePart
+from hubrelease.reshard import Reader, checked
+from hubrelease.tree import Tree, Writer
+from hubrelease.weights import Tensor
+
+STRIP_BYTES = 8 * 2**20  # of source per call of the encoder: large enough that the call costs nothing, small enough for the cache
+
+
+@dataclass(frozen=True)
+class Job:
+    """One source shard, what it becomes, and the key under which the result may be taken again."""
+
+    source: SourcePart
+    plan: ShardPlan
+    key: str
+
+
+@dataclass(frozen=True)
+class Engine:
+    """What every job needs. `amaxes` has the shared amax of each quantised module, `inputs` the amax of its activations."""
+
+    tree: Tree
+    form: Format
+    encoder: Encoder
+    amaxes: Mapping[str, float]
+    inputs: Mapping[str, float]
+    notes: Path  # a folder in the user's cache: rows of finished shards, by key
+    metadata: Mapping[str, str]
+
+    def run(self, job: Job) -> list[Row]:
+        """Makes one output shard, or takes it from an earlier run; its rows."""
+        name = job.plan.name
+        kept = self.recall(job.key)
+        if kept is not None and self.tree.reuse_reserved(name, job.key) and self.tree.entries[name].sha256 == kept["sha256"]:
+            found: list[Row] = kept["rows"]
+            return found
+        if name in self.tree.entries:
+            raise AssertionError(f"{name} was taken but does not fit its rows")  # the key covers both
+        made = self.make(job, reserved=kept is not None)
+        self.note(job.key, {"sha256": self.tree.entries[name].sha256, "rows": made})
+        self.tree.remember(name, job.key)
+        return made
+
+    def make(self, job: Job, reserved: bool) -> list[Row]:
+        header = weights.header_bytes([(o.name, o.dtype, o.shape) for o in job.plan.outputs], dict(self.metadata))
+        by_source = outputs_by_source(job.plan.outputs)
+        made: list[Row] = []
+        with checked(job.source.file) as reader, self.tree.write(job.plan.name, "weights", reserved=reserved) as writer:
+            writer.write(header)
+            reader.skip(job.source.header.data_start)
+            for tensor in job.source.header.tensors:
+                made += self.tensor(tensor, by_source.get(tensor.name, ()), job, reader, writer)
+        return made
+
+    def tensor(self, tensor: Tensor, outputs: Sequence[Output], job: Job, reader: Reader, writer: Writer) -> list[Row]:
+        file, source_file = job.plan.name, job.source.file.path
+        if outputs and outputs[0].part is not None:
+            return self.quantised(tensor, outputs, file, source_file, reader, writer)
+        digest = hashlib.sha256()
+        for chunk in reader.chunks(tensor.size):
+            digest.update(chunk)
+            if outputs:
+                writer.write(chunk)
+        if outputs:
+            return [rows.carried(outputs[0], file, source_file, digest.hexdigest())]
+        return [rows.dropped(tensor, source_file, digest.hexdigest(), job.plan.dropped[tensor.name])]
+
+    def quantised(self, tensor: Tensor, outputs: Sequence[Output], file: str, source_file: str, reader: Reader, writer: Writer) -> list[Row]:
+        module = tensor.name.removesuffix(WEIGHT)
+        before, codes, scales, sums = hashlib.sha256(), hashlib.sha256(), bytearray(), Sums(0.0, 0.0, 0.0)
+        try:
+            for strip in strips(tensor, reader, self.form.strip_rows):
+                before.update(strip.data)
+                encoded = self.encoder.encode(strip, self.amaxes.get(module))
+                codes.update(encoded.codes)
+                writer.write(encoded.codes)
+                scales += encoded.scales
+                sums = added(sums, encoded.sums)
+        except NotFinite as error:
+            raise not_finite(tensor, source_file, error) from None
+        small = {**self.encoder.constants(self.amaxes.get(module), self.inputs.get(module), tensor.shape)}
+        made = [rows.made(outputs[0], file, source_file, codes.hexdigest(), before.hexdigest(), sums)]
+        for output in outputs[1:]:
+            assert output.part is not None
+            data = small.get(output.part.suffix, bytes(scales))
+            writer.write(data)
+            made.append(rows.made(output, file, source_file, hashlib.sha256(data).hexdigest(), before.hexdigest(), None))
+        return made
+
+    # ------------------------------------------------------------------------------------------ rows of earlier runs
+
+    def recall(self, key: str) -> dict[str, Any] | None:
+        try:
+            value = json.loads((self.notes / f"{key}.json").read_bytes())
+            return value if isinstance(value["rows"], list) and isinstance(value["sha256"], str) else None
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def note(self, key: str, value: dict[str, Any]) -> None:
+        try:
+            self.notes.mkdir(parents=True, exist_ok=True)
+            scratch = self.notes / f"{key}.{os.getpid()}"
+            scratch.write_bytes(canonical.compact(value))
+            scratch.replace(self.notes / f"{key}.json")
+        except OSError:
+            return  # the next run makes the shard again
+
+
+def outputs_by_source(outputs: Sequence[Output]) -> dict[str, list[Output]]:
+    found: dict[str, list[Output]] = {}
+    for output in outputs:
+        found.setdefault(output.source.name, []).append(output)
+    return found
+
+
+def strips(tensor: Tensor, reader: Reader, strip_rows: int) -> Iterator[Strip]:
+    """The tensor's rows in strips of a multiple of `strip_rows`, each a buffer of its own."""
+    rows_, columns = tensor.shape
+    row_bytes = tensor.size // rows_
+    step = max(1, STRIP_BYTES // (row_bytes * strip_rows)) * strip_rows
+    for start in range(0, rows_, step):
+        count = min(step, rows_ - start)
+        data = bytearray(count * row_bytes)
+        filled = 0
+        for chunk in reader.chunks(len(data)):
+            data[filled : filled + len(chunk)] = chunk
+            filled += len(chunk)
+        yield Strip(memoryview(data), tensor.dtype, count, columns)
+
+
+def added(a: Sums, b: Sums) -> Sums:
+    return Sums(a.error_squares + b.error_squares, a.source_squares + b.source_squares, max(a.largest, b.largest))
+
+
+def not_finite(tensor: Tensor, file: str, error: Exception) -> CheckFailed:
+    message = f"{tensor.name} holds NaN or Inf ({error}); it can't be quantised"
+    return CheckFailed(problem("weights-unusable", file, message, "mend the base, or exclude the module"))
+
+
+def job_key(form: Format, source: SourcePart, plan: ShardPlan, amaxes: Mapping[str, float], inputs: Mapping[str, float]) -> str:
+    """Equal for jobs that give the same bytes: format and its arithmetic, source digest, layout, shared numbers."""
+    modules = sorted({o.source.name.removesuffix(WEIGHT) for o in plan.outputs if o.part is not None})
+    shared = [[m, repr(amaxes.get(m)), repr(inputs.get(m))] for m in modules]
+    layout = [[o.name, o.dtype, list(o.shape)] for o in plan.outputs]
+    return key_of("convert", form.name, form.version, source.file.digest.sha256, plan.name, layout, dict(plan.dropped), shared)

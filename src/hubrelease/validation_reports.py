@@ -1,0 +1,95 @@
+"""Validation reports: benchmarks/release-validation.json and every other receipt that says for which payload it holds.
+
+Readers take contract.md section 2's few required fields and ignore the rest. A report of a newer schemaVersion is not read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from hubrelease.models import as_mapping, strings
+from hubrelease.steps.validation import REPORT
+
+if TYPE_CHECKING:
+    from hubrelease.release import Release
+
+SCHEMA_VERSION = 1
+RESULTS = ("pass", "fail", "not-run")
+OTHERS = ("benchmarks/validation.json", "conversion_validation.json", "runtime_validation.json", "dflash_compatibility.json")
+PASSED = frozenset(("pass", "passed"))
+FAILED = frozenset(("fail", "failed", "error"))
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A check of a report. `status` is lower case; one without `required` counts as required."""
+
+    name: str
+    status: str
+    required: bool
+    row: Mapping[str, Any]
+    pointer: str
+
+
+class ValidationReport:
+    def __init__(self, file: str, document: Any) -> None:
+        self.file, self.document = file, document
+
+    @cached_property
+    def body(self) -> Mapping[str, Any]:
+        return as_mapping(self.document)
+
+    @property
+    def is_newer(self) -> bool:
+        version = self.body.get("schemaVersion")
+        return type(version) is int and version > SCHEMA_VERSION
+
+    @property
+    def result(self) -> str:
+        value = self.body.get("result")
+        return value.lower() if isinstance(value, str) else ""
+
+    @property
+    def payload_digest(self) -> str | None:
+        value = as_mapping(self.body.get("subject")).get("payloadDigest")
+        return value if isinstance(value, str) else None
+
+    @cached_property
+    def checks(self) -> tuple[Ran, ...]:
+        rows = self.body.get("checks")
+        found = enumerate(rows if isinstance(rows, list) else ())
+        return tuple(ran(row, f"/checks/{number}") for number, row in found if isinstance(row, dict))
+
+    @cached_property
+    def capabilities(self) -> tuple[str, ...]:
+        """Compute capabilities of the GPUs that it ran on."""
+        where = as_mapping(self.body.get("environment"))
+        rows = where.get("gpus")
+        each = [as_mapping(row).get("computeCapability") for row in (rows if isinstance(rows, list) else [])]
+        return strings([*each, where.get("computeCapability")])
+
+
+def ran(row: Mapping[str, Any], pointer: str) -> Ran:
+    name, status, required = row.get("name"), row.get("status"), row.get("required")
+    return Ran(str(name)[:80], status.lower() if isinstance(status, str) else "", required is not False, row, pointer)
+
+
+def reports(release: Release) -> Iterator[ValidationReport]:
+    """The main report first, then others that name a payload."""
+    for path in (REPORT, *OTHERS):
+        if path in release.files:
+            yield ValidationReport(path, release.json(path))
+    for path in sorted(release.files):
+        if path.startswith("benchmarks/") and path.endswith(".json") and path not in (REPORT, *OTHERS):
+            found = ValidationReport(path, release.json(path))
+            if found.payload_digest is not None:
+                yield found
+
+
+def main_report(release: Release) -> ValidationReport | None:
+    """release-validation.json, where it can be read and is of a form that is known."""
+    found = ValidationReport(REPORT, release.json(REPORT)) if REPORT in release.files else None
+    return found if found is not None and found.body and not found.is_newer else None

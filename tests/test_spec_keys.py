@@ -1,0 +1,248 @@
+"""The schema of release.yaml: valid, closed, and without a key that has no effect. What can't be done yet is refused by name."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiny
+import tiny_upstream
+from jsonschema import Draft202012Validator
+from specs import COMMIT, DIGEST, LOCAL, MINIMAL, folder, load, only, problems
+
+import hubrelease
+from hubrelease import resources
+from hubrelease.lock import packages_request, request_of
+from hubrelease.spec import LATER, Spec
+
+ROOT = Path(__file__).parent.parent
+SCHEMA = resources.schema("release")
+FREE = {"/weights/recipe", "/weights/options", "/validation/limits", "/validation/checks/*"}  # objects of any form: shown whole, or refused
+
+
+def walk(schema: dict[str, Any], at: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """(pointer, schema) of every value that release.yaml can hold; `*` stands for an index or a free name."""
+    if "$ref" in schema:
+        schema = SCHEMA["$defs"][schema["$ref"].rsplit("/", 1)[1]]
+    yield at, schema
+    for key, inner in schema.get("properties", {}).items():
+        yield from walk(inner, f"{at}/{key}")
+    for inner in (schema.get("items"), schema.get("additionalProperties")):
+        if isinstance(inner, dict):
+            yield from walk(inner, f"{at}/*")
+
+
+def objects() -> dict[str, dict[str, Any]]:
+    return {at: schema for at, schema in walk(SCHEMA) if "object" in schema["type"]}
+
+
+def leaves() -> set[str]:
+    """Every key that is not just the place of other keys."""
+    return {at for at, schema in walk(SCHEMA) if at and not at.endswith("/*") and not schema.get("properties") and not deeper(schema)} | {
+        at for at in FREE if at in ("/weights/recipe", "/weights/options", "/validation/limits")
+    }
+
+
+def deeper(schema: dict[str, Any]) -> bool:
+    """True for lists of objects: their keys are the leaves."""
+    return any("properties" in inner for _, inner in list(walk(schema))[1:])
+
+
+def test_the_schema_is_a_schema() -> None:
+    Draft202012Validator.check_schema(SCHEMA)
+
+
+def test_every_object_forbids_unknown_keys() -> None:
+    open_ones = {at for at, schema in objects().items() if "additionalProperties" not in schema}
+    assert open_ones == FREE
+    for at, schema in objects().items():
+        assert at in FREE or schema["additionalProperties"] is False or isinstance(schema["additionalProperties"], dict)
+
+
+def test_every_pattern_has_its_form_in_words() -> None:
+    for at, schema in walk(SCHEMA):
+        assert "pattern" not in schema or "x-form" in schema, at
+
+
+# ------------------------------------------------------------------------------------------------- each key has an effect
+
+ASKED: dict[str, Any] = {
+    **LOCAL,
+    "sources": {"base_model": {"folder": "base", "license": "apache-2.0", "note": "a note"}},
+    "weights": {"format": "as-is"},
+    "benchmarks": [{"receipt": "r.json"}],
+    "files": [{"from": "notes.md", "to": "docs/notes.md"}],
+    "runtime": {"kind": "verify", "image": f"python@{DIGEST}"},
+    "card": {"tables": [{"title": "t", "columns": ["a", "b"], "rows": [["x", {"receipt": "benchmarks/r.json", "pointer": "/a"}]]}]},
+}
+ROW = "/card/tables/0/rows/0/1"
+CARD: dict[str, tuple[str, Any]] = {  # key → where to put what, so that the card changes
+    "/license": ("/license", "mit"), "/license_name": ("/license_name", "own"), "/license_link": ("/license_link", "LICENSE"),
+    "/name": ("/name", "owner/other"), "/license_reason": ("/license_reason", "because of the base"),
+    "/sources/*/note": ("/sources/base_model/note", "another"), "/sources/*/license": ("/sources/base_model/license", "mit"),
+    "/weights/format": ("/weights/format", "bf16"), "/weights/recipe": ("/weights/recipe", {"tool": "none"}),
+    "/weights/auxiliary/*/path": ("/weights/auxiliary", [{"path": "scales.safetensors", "purpose": "activation scales"}]),
+    "/weights/auxiliary/*/purpose": ("/weights/auxiliary", [{"path": "scales.safetensors", "purpose": "other scales"}]),
+    "/weights/remote_code": ("/weights/remote_code", "it has code of its own"),
+    "/side_files/omit/*/path": ("/side_files", {"omit": [{"path": "chat_template.jinja", "reason": "is not for chat"}]}),
+    "/side_files/omit/*/reason": ("/side_files", {"omit": [{"path": "chat_template.jinja", "reason": "was not trained"}]}),
+    "/runtime/cuda": ("/runtime/cuda", "12.9"), "/runtime/cuda_archs": ("/runtime/cuda_archs", ["12.0"]),
+    "/runtime/compute_capabilities": ("/runtime/compute_capabilities", ["12.0"]),
+    "/runtime/expected_capabilities": ("/runtime/expected_capabilities", ["10.0"]),
+    "/benchmarks/*/of": ("/benchmarks/0/of", "org/base"), "/benchmarks/*/note": ("/benchmarks/0/note", "a note"),
+    **{f"/card/{key}": (f"/card/{key}", "xx") for key in ("title", "summary", "language", "pipeline_tag", "library_name", "thumbnail", "base_model")},
+    **{f"/card/{key}": (f"/card/{key}", ["xx"]) for key in ("tags", "datasets", "metrics")},
+    "/card/base_model_relation": ("/card/base_model_relation", "merge"), "/card/text": ("/card/text", {"usage": "so"}),
+    "/card/template": ("/card/template", "own.j2"),
+    "/card/tables/*/title": ("/card/tables/0/title", "other"), "/card/tables/*/note": ("/card/tables/0/note", "other"),
+    "/card/tables/*/measured_by": ("/card/tables/0/measured_by", "upstream"), "/card/tables/*/columns": ("/card/tables/0/columns", ["c", "d"]),
+    "/card/tables/*/rows/*/*/receipt": (ROW, {"receipt": "benchmarks/r.json", "pointer": "/b"}),
+    "/card/tables/*/rows/*/*/pointer": (ROW, {"receipt": "benchmarks/r.json", "pointer": "/c"}),
+    "/card/tables/*/rows/*/*/payload": (ROW, {"payload": "weights", "pointer": "/tensors"}),
+    "/card/tables/*/rows/*/*/lock": (ROW, {"lock": "base_model", "pointer": "/revision"}),
+    "/card/tables/*/rows/*/*/spec": (ROW, {"spec": True, "pointer": "/version"}),
+    "/card/tables/*/rows/*/*/decimals": (f"{ROW}/decimals", 1), "/card/tables/*/rows/*/*/as": (f"{ROW}/as", "percent"),
+    "/card/tables/*/rows/*/*/unit": (f"{ROW}/unit", "ms"),
+}  # fmt: skip
+REQUEST: dict[str, tuple[str, Any]] = {  # so that the lock has to be pinned anew
+    "/sources/*/hf": ("/sources/base_model", {"hf": "a/b"}), "/sources/*/git": ("/sources/base_model", {"git": "https://example.org/x"}),
+    "/sources/*/pypi": ("/sources/base_model", {"pypi": "a==1"}), "/sources/*/image": ("/sources/img", {"image": f"a@{DIGEST}"}),
+    "/sources/*/folder": ("/sources/base_model", {"folder": "other"}), "/sources/*/revision": ("/sources/base_model", {"hf": "a/b", "revision": COMMIT}),
+    "/sources/*/path": ("/sources/base_model/path", "sub"), "/sources/*/files": ("/sources/base_model/files", ["*.json"]),
+    "/runtime/packages": ("/runtime/packages", ["numpy==2.0.0"]),
+    "/runtime/python": ("/runtime", {"kind": "verify", "image": f"a@{DIGEST}", "packages": ["numpy==2.0.0"], "python": "3.13"}),
+    "/runtime/platform": ("/runtime", {"kind": "verify", "image": f"a@{DIGEST}", "packages": ["numpy==2.0.0"], "platform": "win_amd64"}),
+}  # fmt: skip
+FILES: dict[str, tuple[str, Any]] = {  # so that files of the release change, other than the card and the embedded spec
+    "/version": ("/version", "2.0.0"), "/license_text": ("/license_text", "text.txt"), "/notice": ("/notice", "text.txt"),
+    "/weights/max_shard_size": ("/weights/max_shard_size", "1kB"), "/files/*/from": ("/files/0/from", "text.txt"),
+    "/files/*/to": ("/files/0/to", "docs/other.md"), "/benchmarks/*/receipt": ("/benchmarks/0/receipt", "s.json"),
+    "/benchmarks/*/as": ("/benchmarks/0/as", "benchmarks/other.json"), "/runtime/image": ("/runtime/image", f"other@{DIGEST}"),
+    "/files/*/source": ("/files/0", {"source": "base_model", "from": "config.json", "to": "docs/notes.md"}),
+    "/runtime/kind": ("/runtime", None),
+}  # fmt: skip
+ELSEWHERE = {  # what needs more than a folder: the test that shows it
+    "/schema": "test_spec", "/include": "test_spec", "/weights/source": "test_spec", "/side_files/source": "test_spec",
+    "/adapter/source": "test_spec", "/adapter/to": "test_build_adapter", "/adapter/base_model": "test_spec",
+    "/publish/disclose": "test_disclosure", "/waive/*/code": "test_waivers", "/waive/*/file": "test_waivers", "/waive/*/reason": "test_waivers",
+}  # fmt: skip
+
+
+def refused() -> set[str]:
+    """Keys that are refused by name, with all that lies below them."""
+    return {at for at in leaves() if any(at == later or at.startswith(later + "/") for later in LATER)}
+
+
+def test_every_key_has_an_effect_or_is_refused() -> None:
+    known = [set(CARD), set(REQUEST), set(FILES), set(ELSEWHERE), refused()]
+    assert set().union(*known) == leaves()
+    assert sum(map(len, known)) == len(leaves())
+
+
+def changed(pointer: str, value: Any) -> dict[str, Any]:
+    """ASKED with `value` at `pointer`; None takes the key away."""
+    spec = copy.deepcopy(ASKED)
+    at: Any = spec
+    *path, last = [int(step) if step.isdigit() else step for step in pointer.split("/")[1:]]
+    for step in path:
+        at = at[step]
+    if value is None:
+        del at[last]
+    elif isinstance(at, list):
+        at[int(last)] = value
+    else:
+        at[last] = value
+    return spec
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of ASKED, pinned, and its release in `out` beside it."""
+    root = folder(tmp_path_factory.mktemp("keys") / "project", ASKED, r__json='{"a": 0.125, "b": 2, "c": 3}', s__json='{"a": 1}',
+                  notes__md="notes", text__txt="Some text.\n", own__j2="# own {{ tables[0].title }} {{ front_matter }}")  # fmt: skip
+    tiny.write(root / "base", tiny_upstream.base())
+    spec = hubrelease.load_spec(root)
+    hubrelease.pin(spec)
+    hubrelease.build(spec, root.parent / "out")
+    return root
+
+
+def asked_otherwise(made: Path, pointer: str, value: Any) -> Spec:
+    return load(made, changed(pointer, value))
+
+
+@pytest.mark.parametrize("key", CARD)
+def test_the_card_shows_it(made: Path, key: str) -> None:
+    out = made.parent / "out"
+    before = hubrelease.render_card(load(made, ASKED), tree=out)
+    spec = asked_otherwise(made, *CARD[key])
+    if key == "/sources/*/license":
+        hubrelease.pin(spec)
+    assert hubrelease.render_card(spec, tree=out) != before
+
+
+@pytest.mark.parametrize("key", REQUEST)
+def test_the_lock_has_to_be_pinned_anew(made: Path, key: str) -> None:
+    def request(spec: Spec) -> Any:
+        return [request_of(source) for source in spec.sources], packages_request(spec)
+
+    assert request(asked_otherwise(made, *REQUEST[key])) != request(load(made, ASKED))
+
+
+@pytest.mark.parametrize("key", FILES)
+def test_the_release_holds_other_files(made: Path, tmp_path: Path, key: str) -> None:
+    pointer, value = FILES[key]
+    spec = changed(pointer, value)
+    if pointer.startswith("/benchmarks"):
+        del spec["card"]  # its figure is of the receipt that ASKED has
+    hubrelease.build(load(made, spec), tmp_path / "out")
+    assert inside(tmp_path / "out") != inside(made.parent / "out")
+
+
+def inside(root: Path) -> dict[str, bytes]:
+    return {name: data for name, data in tiny.files_of(root).items() if name not in ("README.md", tiny.PROVENANCE)}
+
+
+VALUES: dict[str, Any] = {
+    "/weights/exclude": ["lm_head"], "/weights/options": {"a": 1}, "/weights/activation_scales": {"path": "x"}, "/adapter/name": "x",
+    "/card/locales": ["de"], "/card/model_index": True, "/card/eval_results": False, "/validation": {"suite": "x"},
+    "/publish/sha256sums": False, "/publish/manifest": True, "/publish/repo_id": "a/b", "/publish/private": True, "/publish/unvalidated": "no GPU here",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("pointer", LATER)
+def test_what_a_later_version_will_do_is_refused_by_name(tmp_path: Path, pointer: str) -> None:
+    top, *below = pointer.split("/")[1:]
+    parts = {"weights": {"format": "as-is"}, "adapter": {"source": "base_model"}}
+    value = {**parts.get(top, {}), below[0]: VALUES[pointer]} if below else VALUES[pointer]
+    found = only(problems(tmp_path, {**LOCAL, top: value}))
+    assert (found.kind, found.where.pointer) == ("not-supported", pointer)
+    assert "not supported by this version" in found.message
+
+
+@pytest.mark.parametrize("wanted", ["fp8_block", "fp8_dynamic", "nvfp4a16", "nvfp4", "modelopt_nvfp4", "w8a16", "w4a16"])
+def test_a_format_that_can_not_be_made_is_refused_by_name(tmp_path: Path, wanted: str) -> None:
+    found = only(problems(tmp_path, {**MINIMAL, "weights": {"format": wanted}}))
+    assert (found.kind, found.where.pointer) == ("not-supported", "/weights/format")
+    assert wanted in found.message
+
+
+# ----------------------------------------------------------------------------------------------------------- examples
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "examples").glob("*/release.yaml")), ids=lambda p: p.parent.name)
+def test_an_example_names_the_schema_for_editors_and_is_good(file: Path) -> None:
+    first = file.read_text().splitlines()[0]
+    assert first.startswith("# yaml-language-server: $schema=")
+    assert (file.parent / first.split("=", 1)[1]).resolve() == (ROOT / "schemas" / "release.schema.json").resolve()
+    assert hubrelease.load_spec(file).name
+
+
+def test_the_schema_takes_the_examples_as_any_validator_sees_them() -> None:
+    for file in sorted((ROOT / "examples").glob("*/release.yaml")):
+        document = json.loads(json.dumps(hubrelease.load_spec(file).document))
+        assert list(Draft202012Validator(SCHEMA).iter_errors(document)) == []
