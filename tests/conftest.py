@@ -1,5 +1,6 @@
 """Fixtures: caches of its own for every test, the command line in this process and in one of its own, a Hub with a tiny model."""
 
+import itertools
 import os
 import tempfile
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ import pytest
 hypothesis.settings.register_profile("same-every-time", derandomize=True, deadline=None, max_examples=200)
 hypothesis.settings.load_profile("same-every-time")
 
+NUMBERS = itertools.count()
 HOME = tempfile.TemporaryDirectory(prefix="hubrelease-tests-")
 for variable in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HF_HUB_OFFLINE", "SOURCE_DATE_EPOCH"):
     os.environ.pop(variable, None)  # nothing of who runs the tests may reach them
@@ -27,11 +29,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.fixture(autouse=True)
-def own_caches(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test sees the caches of another, or of whoever runs it."""
-    home = tmp_path_factory.mktemp("home")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(home / "cache"))
-    monkeypatch.setenv("HF_HOME", str(home / "hf"))
+def own_caches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test sees the caches of another, or of whoever runs it. The folders are made by what first needs them."""
+    home = f"{HOME.name}/{next(NUMBERS)}"
+    monkeypatch.setenv("XDG_CACHE_HOME", f"{home}/cache")
+    monkeypatch.setenv("HF_HOME", f"{home}/hf")
 
 
 @pytest.fixture

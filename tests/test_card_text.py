@@ -52,6 +52,55 @@ Setext
     ]
 
 
+HTML = b"""---
+license: mit
+---
+## Scores
+
+<table>
+  <thead><tr><th>Category</th><th>Metric</th><th>tiny</th><th>Recovery (%)</th></tr></thead>
+  <tbody>
+    <tr>
+      <td rowspan="2"><strong>OpenLLM</strong></td>
+      <td>ARC-Challenge<br>(Acc-Norm, 25-shot)</td><td>58.2</td>
+      <td>99.1</td>
+    </tr>
+    <tr><td>MMLU &amp; more</td><td>71.3</td><td>100.2</td></tr>
+    <tr><td colspan="4">Coding</td></tr>
+  </tbody>
+</table>
+
+After.
+"""
+
+
+def test_tables_in_html():
+    card = card_text.read(HTML)
+    (table,) = card.tables
+    assert (table.headers, table.line, table.headings) == (("Category", "Metric", "tiny", "Recovery (%)"), 6, ("Scores",))
+    assert [(row.cells, row.line) for row in table.rows] == [
+        (("OpenLLM", "ARC-Challenge (Acc-Norm, 25-shot)", "58.2", "99.1"), 9),
+        (("OpenLLM", "MMLU & more", "71.3", "100.2"), 14),
+        (("Coding", "Coding", "Coding", "Coding"), 15),
+    ]
+    assert [line.text for line in card.prose] == ["After."]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"<table><tr><td>1<table><tr><td>2</td></tr></table></td></tr></table>", b"<table>", b"<table><tr><td>a</td></tr>", b"<table><tr><td rowspan=99999>a</td></tr><tr><td>b",
+        b"<table>" + b"<tr>" * 20_000 + b"</table>", b"<table><tr>" + b"<td colspan=999 rowspan=999>x" * 20_000, b"<table " * 20_000, b"<table><td>x</td></table>", b"<table></table>",
+    ],
+)  # fmt: skip
+def test_odd_html_is_given_up(text):
+    import time
+
+    start = time.process_time()
+    card_text.read(text)
+    assert time.process_time() - start < 3
+
+
 HUB = re.compile(r"^(\s*---(?:\r\n|\r|\n))([\S\s]*?)((?:\r\n|\r|\n)---[ \t]*(\r\n|\n|$))")  # as huggingface_hub documents the server's rule
 
 

@@ -291,10 +291,10 @@ def test_a_template_ends(tmp_path: Path, name: str) -> None:
 
 
 def test_a_card_of_thousands_of_rows_is_no_endless_loop(tmp_path: Path) -> None:
-    rows = [[f"task {n}", {"receipt": "benchmarks/r.json", "pointer": "/score"}] for n in range(3000)]
+    rows = [[f"task {n}", {"receipt": "benchmarks/r.json", "pointer": "/score"}] for n in range(1000)]
     spec = {**MINIMAL, "benchmarks": [{"receipt": "r.json"}], "card": {"tables": [{"title": "t", "columns": ["a", "b"], "rows": rows}]}}
-    assert render(facts(tmp_path, spec)).count("0.43786") == 3000
-    assert MAX_STEPS > 3000 * 20
+    assert render(facts(tmp_path, spec)).count("0.43786") == 1000
+    assert MAX_STEPS > 10_000 * 20
 
 
 def test_a_trace_function_that_was_there_is_there_again(tmp_path: Path) -> None:
@@ -367,14 +367,14 @@ def test_card_render_without_a_build_names_the_figure_that_it_can_not_know(tmp_p
     assert said.problems[0]["pointer"] == "/card/tables/0/rows/0/1"
 
 
-def test_card_render_takes_facts_from_a_tree_or_the_last_build(tmp_path: Path, cli: Cli) -> None:
+def test_card_render_takes_facts_from_a_tree_or_the_last_build(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     root = local(tmp_path / "p")
     assert "What it contains" not in cli("card", "render", root).out
     cli("build", root, "--out", tmp_path / "out")
     built = (tmp_path / "out" / "README.md").read_text()
     assert cli("card", "render", root).out == built
-    for file in (tmp_path / "home").rglob("*.json"):
-        file.unlink()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "another"))
+    assert "What it contains" not in cli("card", "render", root).out
     assert cli("card", "render", root, "--tree", tmp_path / "out").out == built
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from specs import COMMIT, DIGEST, MINIMAL, faults, folder, load
 
@@ -248,6 +248,7 @@ def test_deep_json_is_refused_or_ignored_and_never_a_traceback(depth: int, form:
     faults(lambda: locks.loads(form.format('{"a":' * depth + "1" + "}" * depth).encode()))
 
 
+@settings(max_examples=80)
 @given(
     st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda below: st.lists(below) | st.dictionaries(st.text(), below)),
     st.data(),

@@ -148,6 +148,20 @@ def test_changed_bytes_never_raise(value, protocol, data):
         look(bytes(whole))
 
 
+@pytest.mark.parametrize("size", [2**62, 2**64 - 1, 2**87])
+def test_sizes_beyond_all_files(size):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as archive:
+        archive.addfile(tarfile.TarInfo("pickle"), io.BytesIO())
+    data = bytearray(out.getvalue())
+    data[124:136] = b"\x80" + size.to_bytes(11, "big")
+    assert look(bytes(data)) is None
+    end = b"PK\5\6" + bytes(8) + b"\xff" * 8 + bytes(2)
+    for where in (0, min(size, 2**64 - 1)):
+        record = b"PK\6\6" + bytes(36) + min(size, 2**64 - 1).to_bytes(8, "little") * 2
+        look(record.replace(b"PK\6\6", b"PK\3\4", 1) + record + b"PK\6\7" + bytes(4) + where.to_bytes(8, "little") + bytes(4) + end)
+
+
 class Call:
     def __init__(self, function, *arguments):
         self.call = function, arguments

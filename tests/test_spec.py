@@ -375,7 +375,7 @@ def test_a_circle_through_a_link_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_chain_without_end_is_refused(tmp_path: Path) -> None:
-    files = {f"f{n}.yaml": f"include: [f{n + 1}.yaml]\n" for n in range(2000)}
+    files = {f"f{n}.yaml": f"include: [f{n + 1}.yaml]\n" for n in range(100)}
     assert "more than 16 includes" in only(problems(tmp_path, {**MINIMAL, "include": ["f0.yaml"]}, **files)).message
 
 

@@ -13,7 +13,6 @@ from weight_files import INDEX, entry, opened, problems_of, raw, sharded
 
 from hubrelease import verify_release
 from hubrelease.release import Release
-from hubrelease.verify_release import Entry
 
 ODD = st.sampled_from(["", "..", "../x", "/etc/passwd", "a/b", "model.safetensors", "model-00001-of-00002.safetensors", "\u202e", "\0", "x" * 2000, "C:\\x"])
 JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | ODD,
@@ -24,7 +23,8 @@ QUIET = settings(max_examples=60, suppress_health_check=[HealthCheck.function_sc
 def again(release: Release, files: dict[str, bytes]) -> Release:
     """The same folder with other files, read anew and without hashing."""
     tiny.write(release.root, files)
-    return Release(release.root, release.result)
+    entries, _ = release.folder.scan()
+    return Release(release.root, release.result._replace(entries=entries))
 
 
 @QUIET
@@ -60,10 +60,6 @@ def base(factory) -> Release:
     """One folder for all examples of this file."""
     if "release" not in MADE:
         MADE["release"] = opened(factory.mktemp("hostile"), sharded())
-        entries = dict(MADE["release"].result.entries)
-        for name in ("model.safetensors", "adapter_model.safetensors", "mtp.safetensors", "config.json", INDEX):
-            entries[name] = Entry("file", 1)
-        MADE["release"].result = MADE["release"].result._replace(entries=entries)
     return MADE["release"]
 
 

@@ -34,7 +34,8 @@ class FileWindow:
         self.fd, self.start, self.size = fd, start, size
 
     def read(self, offset: int, count: int) -> bytes:
-        return os.pread(self.fd, max(0, min(count, self.size - offset)), self.start + offset)
+        left = self.size - offset  # offsets come from the file and may be beyond what the system takes for one
+        return os.pread(self.fd, min(count, left), self.start + offset) if left > 0 else b""
 
 
 class Memory:

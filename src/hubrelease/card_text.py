@@ -1,7 +1,7 @@
 """A card (README.md) as checks see it: metadata, headings, prose and tables, each with its line. Code and comments are left out.
 
-Only pipe tables (GitHub Flavored Markdown) are read; a table written in HTML is prose without figures. What is not
-understood is left out rather than guessed: checks may say nothing of it, but never something wrong.
+Tables are those of GitHub Flavored Markdown and plain ones in HTML. What is not understood is left out rather than
+guessed: checks may say nothing of it, but never something wrong.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import cached_property
 from html import unescape
 from typing import TYPE_CHECKING
 
-from hubrelease import front_matter
+from hubrelease import front_matter, html_tables
 from hubrelease.front_matter import Fault, FrontMatter
 from hubrelease.verify_release import lfs_pointer
 
@@ -37,6 +37,7 @@ MARKUP = (  # each alternative stops where it could begin anew: hostile lines mu
 MARKS = re.compile(r"[<!\[*`~_\\&]")
 MAX_BODY_BYTES = 2 * 2**20  # of a longer card the rest is not looked at
 MAX_COLUMNS = 200
+MAX_HTML_LINES = 3000
 MAX_PAGES, MAX_PAGE_BYTES = 20, 2**18
 
 
@@ -128,6 +129,11 @@ def read_body(text: str, first_line: int) -> Body:
     while position < len(rows):
         number, row = rows[position]
         below = rows[position + 1][1] if position + 1 < len(rows) and rows[position + 1][0] == number + 1 else ""
+        if "<table" in row:
+            length = html_length(rows, position)
+            body.tables += read_html(rows[position : position + length], tuple(path[level] for level in sorted(path)), lead)
+            position, lead = position + length, ""
+            continue
         if is_table(row, below):
             length = table_length(rows, position)
             headings = tuple(path[level] for level in sorted(path))
@@ -200,6 +206,26 @@ def table_length(rows: list[tuple[int, str]], start: int) -> int:
     while end < len(rows) and rows[end][0] == rows[end - 1][0] + 1 and "|" in rows[end][1]:
         end += 1
     return end - start
+
+
+def html_length(rows: list[tuple[int, str]], start: int) -> int:
+    """Lines of the HTML table that begins at `start`, its end included."""
+    end = next((i for i in range(start, min(len(rows), start + MAX_HTML_LINES)) if "</table" in rows[i][1]), start)
+    return end - start + 1
+
+
+def read_html(rows: list[tuple[int, str]], headings: tuple[str, ...], lead: str) -> list[Table]:
+    first = rows[0][0]
+    gaps = [
+        row
+        for before, (number, row) in zip([first - 1, *(n for n, _ in rows)], rows, strict=False)
+        for row in [*[""] * (number - before - 1), row]
+    ]
+    found = html_tables.read("\n".join(gaps), first)
+    if len(found) < 2:
+        return []
+    (_, head), *body = found
+    return [Table(head, tuple(Row(cells, line) for line, cells in body), first, headings, lead.strip())]
 
 
 def read_table(rows: list[tuple[int, str]], headings: tuple[str, ...], lead: str) -> Table:

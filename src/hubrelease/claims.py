@@ -30,6 +30,7 @@ REMARKS = METRIC_COLUMNS | words(  # columns whose words say nothing of what was
     " description note notes comment unit direction"
 )
 LABELS = VALUE | {"", "metric", "all", "overall", "test"}
+BLANKS = words("na none null nan notavailable notapplicable") | {""}
 UNKNOWN = "?"  # a metric that no evaluation has
 
 
@@ -77,6 +78,7 @@ class Claim:
     context: Context
     is_error: bool
     header: str
+    table: int  # the line that its table begins on
 
 
 def claims_of(table: Table, known: Vocabulary) -> Iterator[Claim]:
@@ -119,7 +121,7 @@ def row_context(row: Row, label: str, table: Table, known: Vocabulary) -> Contex
     for header, cell in zip(map(key, table.headers), (label, *row.cells[1:]), strict=False):
         if header in SHOT_COLUMNS and cell.isdecimal():
             found = found._replace(shots=int(cell[:4]))
-        if figure_of(cell) is not None or not whole_key(cell):
+        if figure_of(cell) is not None or whole_key(cell) in BLANKS:
             continue
         said = cell_context(cell, header, known)
         if said is None or (said.tasks and found.tasks and said.tasks != found.tasks):
@@ -147,7 +149,7 @@ def row_claims(row: Row, context: Context, table: Table, columns: list[Column], 
             continue
         if context.tasks is None and (column.context.tasks is None or not is_label(row.cells[0], number, table, known)):
             continue
-        yield Claim(shown, row.line, column.context.with_rest_of(context), column.role == "stderr", table.headers[number])
+        yield Claim(shown, row.line, column.context.with_rest_of(context), column.role == "stderr", table.headers[number], table.line)
 
 
 def contradicts(first: Context, second: Context) -> bool:

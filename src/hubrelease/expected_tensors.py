@@ -83,7 +83,8 @@ def unexpected_names(model: Model, expected: Iterable[Expected]) -> Iterator[str
     layers = model.layers or 0
     for name in model.tensors.keys() - known:
         parent, _, leaf = name.rpartition(".")
-        if leaf != "bias" and f"{parent.removesuffix('.weight')}.weight" in known:
+        owner = name.partition(".weight.")[0] if ".weight." in name else parent  # bitsandbytes: X.weight.quant_state.…
+        if leaf != "bias" and f"{owner}.weight" in known:
             continue  # what a quantisation format stores beside, or in place of, a weight
         if leaf.endswith(COMPANIONS) or ".experts." in name or name.endswith(BUFFERS) or is_mtp(name, layers):
             continue
@@ -101,7 +102,7 @@ def is_mtp(name: str, layers: int) -> bool:
 
 def near_matches(unexpected: Iterable[str], missing: Iterable[Expected]) -> dict[str, Expected]:
     """{unexpected name: the missing tensor whose name it ends with, prefix aside}."""
-    wanted = {e.rest: e for e in missing if e.rest.count(".") > 1 or e.rest.startswith("embed_tokens")}
+    wanted = {e.rest: e for e in missing if e.rest.count(".") > 1 or e.part == "vision" or e.rest.startswith("embed_tokens")}
     found: dict[str, Expected] = {}
     for name in unexpected if wanted else ():
         plain = WRAPPER.sub(r"\1", name)

@@ -125,7 +125,7 @@ class Model:
         found: set[str] = set()
         for name in self.names:
             parent, _, leaf = name.rpartition(".")
-            if leaf != "bias":
+            if not leaf.endswith("bias"):  # a router keeps e_score_correction_bias beside its weight
                 found.add(parent.removesuffix(".weight"))
         return frozenset(found)
 
@@ -183,7 +183,7 @@ def numbered(names: Iterable[str], word: str) -> Iterator[tuple[str, int]]:
     heads = {name[: name.find(".", at + length)] for name in names if (at := name.find(word)) >= 0}
     for head in heads:
         stem, _, number = head.rpartition(".")
-        if number.isascii() and number.isdigit() and len(number) < 6 and f".{stem}.".endswith(f".{word}"):
+        if number.isascii() and number.isdigit() and len(number) < 6 and f".{stem}.".endswith(f".{word.lstrip('.')}"):
             yield stem, int(number)
 
 

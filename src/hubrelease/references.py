@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hubrelease.containers import folder_of
@@ -50,7 +49,7 @@ class NamedFile(NamedTuple):
                 return "leaves the folder of the release"
         return None
 
-    @cached_property
+    @property
     def path(self) -> str:
         """Where in the release it should be, `..` and `.` worked out."""
         parts: list[str] = [p for p in folder_of(self.file).split("/") if p]
@@ -68,7 +67,9 @@ def folder_depth(path: str) -> int:
 
 def named_files(release: Release) -> Iterator[NamedFile]:
     for path in sorted(release.files):
-        if CONFIG.fullmatch(path) and not NOT_CONFIGS.fullmatch(path) and release.result.entries[path].size <= MAX_BYTES:
+        entry = release.result.entries.get(path)
+        small = path in release.overlay or (entry is not None and entry.size <= MAX_BYTES)
+        if small and CONFIG.fullmatch(path) and not NOT_CONFIGS.fullmatch(path):
             yield from in_value(path, release.json(path))
 
 
@@ -115,5 +116,5 @@ def pooling_modules(release: Release, path: str) -> Iterator[tuple[int, str]]:
     for number, row in enumerate(as_rows(release.json(path))):
         kind, place = as_mapping(row).get("type"), as_mapping(row).get("path")
         if isinstance(kind, str) and isinstance(place, str) and kind.startswith("sentence_transformers."):
-            if kind.rpartition(".")[2] in ("Pooling", "Dense", "WordEmbeddings", "CNN", "LSTM", "WeightedLayerPooling") and place:
+            if place and kind.rpartition(".")[2] in ("Pooling", "Dense", "WordEmbeddings", "CNN", "LSTM", "WeightedLayerPooling"):
                 yield number, place

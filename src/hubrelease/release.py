@@ -101,7 +101,7 @@ class Release:
     @cached_property
     def card(self) -> Card | None:
         """README.md, parsed; None where it is absent or larger than any card. OSError if it can't be read."""
-        data = self.read(card_text.FILE)
+        data = self.read(card_text.FILE) if card_text.FILE not in self.partial else None
         return None if data is None else card_text.read(data)
 
     @cached_property

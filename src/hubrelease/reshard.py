@@ -223,12 +223,15 @@ class Reader:
 
 @contextmanager
 def checked(file: SourceFile) -> Iterator[Reader]:
-    """A Reader over a source file whose digest is compared with the lock at the end of the block."""
+    """A Reader over a source file whose digest is compared with the lock at the end of the block.
+
+    Where no lock says a digest (`hubrelease convert` of a folder) only the size is compared.
+    """
     with file.open() as stream:
         reader = Reader(stream)
         yield reader
         reader.skip(file.digest.size + 1 - reader.size)
-    if (reader.sha256.hexdigest(), reader.size) != (file.digest.sha256, file.digest.size):
+    if (reader.sha256.hexdigest(), reader.size) != (file.digest.sha256 or reader.sha256.hexdigest(), file.digest.size):
         raise file.changed(reader.sha256.hexdigest(), reader.size)
 
 

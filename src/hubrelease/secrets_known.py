@@ -82,7 +82,7 @@ HOOKS = re.compile(rb"hooks\.slack\.com/services/(T[A-Z0-9]{6,20}/B[A-Z0-9]{6,20
 WEBHOOK = re.compile(rb"/api/webhooks/[0-9]{10,30}/([A-Za-z0-9_-]{40,100})")
 TELEGRAM = re.compile(rb"(?<![0-9])([0-9]{8,10}:AA[A-Za-z0-9_-]{33})(?![A-Za-z0-9_-])")
 NETRC = re.compile(rb"machine\s{1,8}\S{1,200}\s{1,8}login\s{1,8}\S{1,200}\s{1,8}password\s{1,8}(\S{6,200})")
-NPM = re.compile(rb"_authToken\s{0,4}=\s{0,4}([A-Za-z0-9_-]{20,200})")
+NPM = re.compile(rb"(?<!/localhost:[0-9]{4}/:)_authToken\s{0,4}=\s{0,4}([A-Za-z0-9_-]{20,200})")
 WANDB_KEY = re.compile(rb"(?<![0-9a-f])([0-9a-f]{40})(?![0-9a-f])")
 JWT = re.compile(rb"(?<![A-Za-z0-9_-])(eyJ[A-Za-z0-9_-]{10,4000}\.eyJ[A-Za-z0-9_-]{10,8000}\.[A-Za-z0-9_-]{10,2000})")
 AROUND = (

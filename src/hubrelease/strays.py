@@ -35,13 +35,19 @@ class Stray:
 def strays(release: Release) -> Iterator[Stray]:
     """Every group of files beside a model's weight set that is not there for a reason that shows."""
     beside, spared = by_folder(release.containers.all), declared(release)
-    spared |= {file for weights in release.containers.indexed_sets.values() for file in weights.files}
+    second = by_folder(path for path in release.containers.indexed_sets if not path.endswith(f"/{INDEX}") and path != INDEX)
+    indexed = {file for weights in release.containers.indexed_sets.values() for file in weights.files}
     for weights in release.containers.sets:
         if not loaded_by_config(release, weights.folder) or (weights.index and weights.index.fault) or not weights.tensors:
             continue
-        taken = spared | set(weights.files)
+        taken = spared | indexed | set(weights.files)
         for files in grouped(path for path in beside.get(weights.folder, ()) if path not in taken and not is_aside(release, path)):
             yield classed(release, weights, files)
+        for path in second.get(weights.folder, ()):
+            files = tuple(file for file in release.containers.indexed_sets[path].files if not is_aside(release, file))
+            other = weights.index is None or weights.index.file != path
+            if other and files and spared.isdisjoint(files) and (stray := classed(release, weights, files)).duplicate:
+                yield stray
 
 
 def by_folder(paths: Iterable[str]) -> Mapping[str, list[str]]:

@@ -42,8 +42,8 @@ class Workspace:
 
     def publish(self, tree: Path) -> None:
         """Puts the finished `tree` in the target's place; the old release can then be removed."""
-        provenance = (tree / verify_release.PROVENANCE).read_bytes()
-        marker = {"tree": tree.name, "provenance": sha256(provenance)}
+        whole = tree / verify_release.PROVENANCE  # a converted folder has none, and replaces nothing
+        marker = {"tree": tree.name, "provenance": sha256(whole.read_bytes()) if whole.exists() else None}
         write_durably(self.folder / "swap.json", canonical.dumps(marker))
         if not self.target.exists():
             self.rename(tree, self.target)

@@ -62,3 +62,10 @@ def test_good_a_shard_is_absent_then_nothing_is_missing(tmp_path):
     (tmp_path / "model-00002-of-00002.safetensors").unlink()
     release = q.Release(tmp_path, q.verify_release.check_folder(tmp_path))
     assert not q.mine(release)
+
+
+def test_bad_the_codes_are_missing(tmp_path):
+    def drop(config, tensors):
+        del tensors["model.layers.1.mlp.down_proj.weight_packed"]
+
+    assert q.mine(q.saved(tmp_path, "ct-nvfp4", drop)) == {("scale-missing", "error", "model.safetensors")}

@@ -42,6 +42,12 @@ def test_bad_consolidated_under_other_names(tmp_path):
     assert judged(tmp_path, {**sharded(), "consolidated.safetensors": tiny.safetensors(other)}) == [(KIND, "warning", "consolidated.safetensors")]
 
 
+def test_bad_a_second_set_with_an_index_of_its_own(tmp_path):
+    shards = {file.replace("model-", "model-8bit-"): held for file, held in shards_of(tiny.weights(), 2).items()}
+    files = {**sharded(), **{file: tiny.safetensors(held) for file, held in shards.items()}, "model-8bit.safetensors.index.json": tiny.dumps(index_of(shards))}
+    assert judged(tmp_path, files) == [(KIND, "warning", "model-8bit-00001-of-00002.safetensors")]
+
+
 def test_good_when_declared(tmp_path):
     spec = {"weights": {"format": "bf16", "auxiliary": [{"path": "consolidated.safetensors", "purpose": "for mistral-inference"}]}}
     assert not judged(tmp_path, {**sharded(), "consolidated.safetensors": tiny.safetensors(tiny.weights())}, spec)

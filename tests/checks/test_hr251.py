@@ -61,6 +61,41 @@ def test_good_routers_embeddings_and_partial_blocks_are_left_alone(tmp_path):
 def test_good_towers_that_no_list_names(tmp_path):
     def change(config, tensors):
         tensors["model.visual.blocks.0.attn.qkv.weight"] = ("BF16", [48, 16], bytes(2 * 48 * 16))
-        tensors["mtp.layers.0.mlp.down_proj.weight"] = ("BF16", [16, 16], bytes(2 * 16 * 16))
+        tensors["mtp.norm.weight"] = ("BF16", [16], bytes(32))
+
+    assert not q.mine(q.saved(tmp_path, "ct-nvfp4", change))
+
+
+def test_bad_mtp_layers_that_no_list_names(tmp_path):
+    def change(config, tensors):
+        tensors["mtp.fc.weight"] = ("BF16", [16, 32], bytes(1024))
+        tensors["mtp.layers.0.mlp.down_proj.weight"] = ("BF16", [16, 16], bytes(512))
+
+    assert q.mine(q.saved(tmp_path, "ct-nvfp4", change)) == {("declared-but-unquantised", "warning", "config.json")}
+
+
+def test_good_mtp_layers_that_a_pattern_names(tmp_path):
+    def change(config, tensors):
+        tensors["mtp.fc.weight"] = ("BF16", [16, 32], bytes(1024))
+        q.block(config)["ignore"].append("re:^mtp.*")
+
+    assert not q.mine(q.saved(tmp_path, "ct-nvfp4", change))
+
+
+def test_good_a_list_may_name_the_fused_matrix(tmp_path):
+    """Step-3.5-Flash lists qkv_proj, as vLLM calls it, and stores its parts."""
+
+    def change(config, tensors):
+        for layer in (0, 1):
+            for leaf, rows in (("q_proj", 128), ("k_proj", 128), ("v_proj", 128)):
+                whole(tensors, f"model.layers.{layer}.self_attn.{leaf}", (rows, 128))
+        q.block(config)["modules_to_not_convert"] += [f"model.layers.{layer}.self_attn.qkv_proj" for layer in (0, 1)]
+
+    assert not q.mine(q.saved(tmp_path, "tf-fp8-dense", change))
+
+
+def test_good_a_class_that_names_cannot_tell(tmp_path):
+    def change(config, tensors):
+        q.block(config)["config_groups"]["group_0"]["targets"] = ["FusedMoE", "re:.*self_attn.*"]
 
     assert not q.mine(q.saved(tmp_path, "ct-nvfp4", change))

@@ -46,3 +46,10 @@ def test_good_values_of_every_size(tmp_path):
         tensors["model.layers.0.position_ids"] = ("I64", [1, 4], bytes(range(0x60, 0x80)))
 
     assert not q.mine(q.saved(tmp_path, "ct-fp8_dynamic", change))
+
+
+def test_bad_exponents_of_stacked_experts(tmp_path):
+    config, tensors = q.mxfp4()
+    name = "model.layers.0.mlp.experts.down_proj_scales"
+    tensors[name] = (*tensors[name][:2], b"\xff" + tensors[name][2][1:])
+    assert q.mine(q.write(tmp_path, config, tensors)) == {("non-finite-scale", "error", "model.safetensors")}

@@ -46,3 +46,13 @@ def test_good_methods_whose_codes_are_floats_or_that_quantise_on_load(tmp_path):
         whole(config, tensors)
         config["quantization_config"] = block
         assert not q.mine(q.write(tmp_path / str(number), config, tensors))
+
+
+def test_good_blocks_that_are_not_about_weights(tmp_path):
+    for number, more in enumerate(
+        ({"sparsity_config": {"format": "dense"}}, {"kv_cache_scheme": {"num_bits": 8, "type": "float", "dynamic": True}})
+    ):
+        config, _, tensors = q.checkpoint("ct-nvfp4")
+        whole(config, tensors)
+        config["quantization_config"] = {"quant_method": "compressed-tensors", "config_groups": {}, **more}
+        assert not q.mine(q.write(tmp_path / str(number), config, tensors))

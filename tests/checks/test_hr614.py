@@ -112,6 +112,24 @@ def test_bad_other_pages(tmp_path):
     assert kinds(judged(tmp_path, receipts={RECEIPT: lm_eval()}, files=page)) == {("card-number", "error", "docs/results.md")}
 
 
+@pytest.mark.parametrize(("shown", "is_good"), [("42.0", True), ("44.0", False)])
+def test_bad_tables_in_html(tmp_path, shown, is_good):
+    body = f"""<table>
+<tr><th>Category</th><th>Benchmark</th><th>tiny-base</th><th>tiny-llama</th></tr>
+<tr><td rowspan="2">Maths</td><td>GSM8K (Strict-Match, 5-shot)</td><td>50.1</td><td>{shown}</td></tr>
+<tr><td>HellaSwag (acc_norm, 5-shot)</td><td>60.1</td><td>61.25</td></tr>
+</table>"""
+    found = judged(tmp_path, body=body, receipts={RECEIPT: lm_eval()})
+    assert kinds(found) == (set() if is_good else {CARD})
+    assert is_good or found[0].where.line == 13
+
+
+def test_bad_one_of_two_tables_is_a_warning(tmp_path):
+    """Two tables of one page can be of two settings, of which only one has a receipt."""
+    body = "## Thinking off\n\n" + table("Task | Value", "gsm8k | 0.42") + "\n\n## Thinking on\n\n" + table("Task | Value", "gsm8k | 0.71")
+    assert kinds(judged(tmp_path, body=body, receipts={RECEIPT: lm_eval()})) == {("card-number", "warning", "README.md")}
+
+
 def test_bad_figure_of_a_declared_other_model(tmp_path):
     spec = {"benchmarks": [{"receipt": "base.json", "of": BASE}]}
     receipts = {RECEIPT: lm_eval(), "benchmarks/base.json": lm_eval(BASE, results={"gsm8k": {"exact_match,strict-match": 0.55}})}
@@ -193,3 +211,54 @@ def test_bad_eval_results(tmp_path):
     assert not judged(tmp_path / "b", files={file: (text % 42.0).encode()}, receipts={RECEIPT: lm_eval()})
     elsewhere = (text % 0.9 + "  source: {url: https://huggingface.co/spaces/other/x}\n").encode()
     assert not judged(tmp_path / "c", files={file: elsewhere}, receipts={RECEIPT: lm_eval()})
+
+
+# ------------------------------------------------------------------------------------------------- tables of release.yaml
+
+
+def asked(**figure):
+    row = ["GSM8K", {"receipt": RECEIPT, "pointer": "/results/gsm8k/exact_match,strict-match", **figure}]
+    return {"card": {"tables": [{"title": "Our scores", "columns": ["benchmark", "share solved"], "rows": [row]}]}}
+
+
+@pytest.mark.parametrize(
+    ("figure", "shown"),
+    [
+        ({"as": "percent", "decimals": 1}, "44.0%"),
+        ({"decimals": 2}, "0.41"),
+        ({"decimals": 4}, "0.42"),
+        ({"as": "percent", "decimals": 1, "unit": "points"}, "42.0 %"),
+        ({}, "about 0.42"),
+    ],
+)
+def test_bad_cell_that_the_spec_traces(tmp_path, figure, shown):
+    body = "## Our scores\n\n" + table("benchmark | share solved", f"GSM8K | {shown}")
+    found = judged(tmp_path, body=body, spec=asked(**figure), receipts={RECEIPT: lm_eval()})
+    assert kinds(found) == {CARD}
+    assert len(found) == 1
+    assert "/results/gsm8k/exact_match,strict-match" in found[0].message
+
+
+@pytest.mark.parametrize(
+    ("figure", "shown"),
+    [
+        ({"as": "percent", "decimals": 1}, "42.0%"),
+        ({"decimals": 2}, "0.42"),
+        ({}, "0.42"),
+        ({"as": "percent", "decimals": 1, "unit": "points"}, "42.0 points"),
+    ],
+)
+def test_good_cell_that_the_spec_traces(tmp_path, figure, shown):
+    body = "## Our scores\n\n" + table("benchmark | share solved", f"GSM8K | {shown}")
+    assert not judged(tmp_path / "a", body=body, spec=asked(**figure), receipts={RECEIPT: lm_eval()})
+    assert not judged(
+        tmp_path / "b", body=body.replace("Our scores", "Other scores"), spec=asked(decimals=4), receipts={RECEIPT: lm_eval()}
+    )
+
+
+@pytest.mark.parametrize(
+    "figure", [{"pointer": "/none"}, {"receipt": "absent.json"}, {"decimals": "x"}, {"pointer": "/results"}, {"as": 7}, {"decimals": -5}]
+)
+def test_good_spec_that_says_nonsense(tmp_path, figure):
+    body = "## Our scores\n\n" + table("benchmark | share solved", "GSM8K | 42.0%")
+    assert not judged(tmp_path, body=body, spec=asked(**figure), receipts={RECEIPT: lm_eval()})

@@ -8,7 +8,8 @@ Unknown, and then nothing is expected either: a wrong guess would cry wolf.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
@@ -105,7 +106,7 @@ class Sizes:
 class Names:
     """The names of a checkpoint, as hints of its layout."""
 
-    def __init__(self, names: Collection[str], parents: Collection[str]) -> None:
+    def __init__(self, names: AbstractSet[str], parents: AbstractSet[str]) -> None:
         self.names, self.parents = names, parents
 
     def has(self, name: str) -> bool:
@@ -180,22 +181,18 @@ def experts(
     words: tuple[str, str, str] = ("gate_proj", "up_proj", "down_proj"),
 ) -> Iterator[Expected]:  # fmt: skip
     """Routed experts, one by one or fused to a tensor a layer: both are written, by different tools for one model."""
-    at = f"{rest}.experts"
-    if not names.has(f"{prefix}{at}.0.{words[0]}"):
-        fused = [leaf for leaf in ("gate_up_proj", "down_proj") if f"{prefix}{at}.{leaf}" in names.names]
-        if fused or any(f"{prefix}{at}" == p or p.startswith(f"{prefix}{at}.") for p in sample(names, f"{prefix}{at}")):
-            yield from (Expected(prefix, f"{at}.{leaf}", None, part, False) for leaf in ("gate_up_proj", "down_proj"))
+    at, fused = f"{rest}.experts", ("gate_up_proj", "down_proj")
+    stem = f"{prefix}{at}"
+    if not names.has(f"{stem}.0.{words[0]}"):
+        plain = any(f"{stem}.{leaf}" in names.names for leaf in fused)
+        if plain or bool(names.parents & {stem, *(f"{stem}.{leaf}" for leaf in (*fused, "switch_mlp"))}):
+            yield from (Expected(prefix, f"{at}.{leaf}", None, part, plain) for leaf in fused)
             return
     gate, up, down = words
     for number in range(count):
         yield Expected(prefix, f"{at}.{number}.{gate}.weight", (inner, hidden), part)
         yield Expected(prefix, f"{at}.{number}.{up}.weight", (inner, hidden), part)
         yield Expected(prefix, f"{at}.{number}.{down}.weight", (hidden, inner), part)
-
-
-def sample(names: Names, stem: str) -> Iterator[str]:
-    """`stem` itself and the parents that fused or stacked experts have."""
-    yield from (p for p in (stem, f"{stem}.gate_up_proj", f"{stem}.down_proj", f"{stem}.switch_mlp") if p in names.parents)
 
 
 def head(names: Names, text: Sizes, config: Sizes, tied: bool, rows: int, hidden: int, bias: bool = False) -> Iterator[Expected]:

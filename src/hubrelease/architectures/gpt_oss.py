@@ -32,13 +32,15 @@ def tensors(config: Sizes, names: Names) -> Iterator[Expected]:
 def fused_experts(config: Sizes, names: Names, at: str) -> Iterator[Expected]:
     count, hidden, inner = config.count("num_local_experts"), config.size("hidden_size"), config.size("intermediate_size")
     matrices = (("gate_up_proj", hidden, 2 * inner), ("down_proj", inner, hidden))
+    blocks = any(f"model.{at}.{word}_blocks" in names.names for word, _, _ in matrices)
+    plain = any(f"model.{at}.{word}" in names.names for word, _, _ in matrices)
     for word, columns, rows in matrices:
-        yield Expected("model.", f"{at}.{word}_bias", (count, rows), required=False)
-        if f"model.{at}.{word}_blocks" in names.names:
+        yield Expected("model.", f"{at}.{word}_bias", (count, rows), required=blocks or plain)
+        if blocks:
             groups = columns // MXFP4_GROUP
             yield Expected("model.", f"{at}.{word}_blocks", (count, rows, groups, MXFP4_GROUP // 2))
             yield Expected("model.", f"{at}.{word}_scales", (count, rows, groups))
-        elif f"model.{at}.{word}" in names.names:
+        elif plain:
             yield Expected("model.", f"{at}.{word}", (count, columns, rows))
 
 

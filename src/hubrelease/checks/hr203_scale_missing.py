@@ -11,7 +11,9 @@ from collections.abc import Iterator
 
 from hubrelease.checks import Check
 from hubrelease.errors import Problem, Where
-from hubrelease.quantisation.found import PartFault, Quantised, few, gathered
+from hubrelease.quantisation.found import Quantised, few, gathered
+from hubrelease.quantisation.modules import SCALE_LEAVES
+from hubrelease.quantisation.part_faults import PartFault
 from hubrelease.release import Release
 
 
@@ -23,7 +25,7 @@ def run(release: Release) -> Iterator[Problem]:
                 total = len(found.layouts)
                 text = f"{few(names)}: {message} ({len(names)} of {total} quantised modules)"
                 yield CHECK.problem(Where(file, tensor=names[0]), text, MEND)
-            for file, message, names in gathered(stacked(found)):
+            for file, message, names in gathered([*stacked(found), *without_codes(found)]):
                 yield CHECK.problem(Where(file, tensor=names[0]), f"{few(names)}: {message}", MEND)
 
 
@@ -35,6 +37,13 @@ def stacked(found: Quantised) -> Iterator[tuple[str, str, str]]:
             yield module.file, "quantised experts without any scale", name
 
 
+def without_codes(found: Quantised) -> Iterator[tuple[str, str, str]]:
+    """Modules of which only the scales are there."""
+    for name, module in found.modules.items() if found.scheme and found.scheme.thorough else ():
+        if not module.stacked and module.codes is None and "weight" not in module.parts and module.parts.keys() & WEIGHT_SCALES:
+            yield module.file, "scales are there, the weight is missing", name
+
+
 def elsewhere(found: Quantised, fault: PartFault) -> str:
     """What is missing, and which file outside the weight set has it."""
     name = f"{fault.module.name}.{fault.part.leaf}"
@@ -43,5 +52,6 @@ def elsewhere(found: Quantised, fault: PartFault) -> str:
     return f"the {fault.part.role} is missing{hint}"
 
 
+WEIGHT_SCALES = frozenset(leaf for leaf in SCALE_LEAVES if leaf.startswith("weight_"))
 MEND = "convert the module again, or take the tensor over from the tool's output"
 CHECK = Check("HR203", "scale-missing", "missing scale of a quantised module", run)

@@ -1,9 +1,10 @@
 """A file is the small pointer that git-lfs leaves in place of the file itself.
 
+Undecided where the provenance lists the file that the pointer stands for: then the release is good and its copy here is not whole.
+
 Why it matters: Loaders only say `header too large`; the weights are not there.
 Mend: Run git lfs pull.
-Source: microsoft/OmniParser issue 34; codefuse-ai/MFTCoder issue 20; showlab/ProcessPainter issue 4 (an adapter_config.json).
-Undecided where the provenance lists the file that the pointer stands for: then the release is good and its copy here is not whole.
+Source: microsoft/OmniParser issue 34; codefuse-ai/MFTCoder issue 20; ProcessPainter issue 4 (an adapter_config.json).
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """A shard index names a file that is not in the release.
 
+A left-over index of another framework beside whole safetensors weights is a warning: no loader gets to it.
+
 Why it matters: Some loaders drop such rows and serve random weights without an error; others stop.
 Mend: Add the file, or write the index again over the files that are there.
 Source: sgl-project/sglang PR 32279.
-A left-over index of another framework beside whole safetensors weights is a warning: no loader gets to it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """A shard index maps a tensor to a file whose header has no such tensor, or leaves out a tensor that a named file holds.
 
+A tensor that the index leaves out is a warning: transformers and vLLM load whole files, so it is read all the same.
+
 Why it matters: the first is not found at load time; Hub clients return such metadata without complaint.
 Mend: Write the index again from the shards' headers.
 Source: huggingface/huggingface_hub issue 4725.
-A tensor that the index leaves out is a warning: transformers and vLLM load whole files, so it is read all the same.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """`total_size` of an index is not the sum of its tensors' bytes, or `total_parameters` not the number of their elements.
 
+A warning: no loader fails on it. `total_parameters` counts the unquantised model and no buffers, so it is compared only
+where all tensors are of floating point and nothing is declared quantised, and within one percent.
+
 Why it matters: loaders and schedulers plan memory by it; it is also the first sign of an index that is not of these shards.
 Mend: Write the sum of the tensors' bytes, headers left out.
 Source: ml-explore/mlx-examples PR 413; huggingface_hub 2.4 serialization/_base.py.
-A warning: no loader fails on it. `total_parameters` counts the unquantised model and no buffers, so it is compared only
-where all tensors are of floating point and nothing is declared quantised, and within one percent.
 """
 
 from __future__ import annotations

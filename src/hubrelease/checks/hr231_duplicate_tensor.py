@@ -1,9 +1,10 @@
 """Two files of one weight set hold a tensor of the same name.
 
+The bytes are compared, up to a bound that --deep lifts. Equal copies are an error too: the shards are not those of their index.
+
 Why it matters: the index names one of them, but runtimes read whole files, so the superseded copy can win.
 Mend: Write the shard again without the copy that the index does not name.
 Source: syv-ai/qwen38-27b-rtx3090 PR 123; 1CatAI/1Cat-vLLM PR 407; ggml-org/llama.cpp src/llama-model-loader.cpp (a tensor in two splits).
-The bytes are compared, up to a bound that --deep lifts. Equal copies are an error too: the shards are not those of their index.
 """
 
 from __future__ import annotations

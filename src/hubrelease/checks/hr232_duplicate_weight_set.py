@@ -1,10 +1,11 @@
 """A second set of the same weights lies beside the one that the index, or model.safetensors, gives to loaders.
 
+A set is one that holds the matrices of half of the modules; Mistral's consolidated files name them otherwise and are known by
+their size. Variants that diffusers picks by name are not told of.
+
 Why it matters: downloads double, and loaders that glob *.safetensors mix the two sets.
 Mend: Leave one set out, or declare it under weights.auxiliary with its purpose.
 Source: Blaizzy/mlx-vlm PR 1464; FlashML-org/FreeToken PR 336; sgl-project/sglang PR 35107.
-A set is one that holds the matrices of half of the modules; Mistral's consolidated files name them otherwise and are known by
-their size. Variants that diffusers picks by name are not told of.
 """
 
 from __future__ import annotations

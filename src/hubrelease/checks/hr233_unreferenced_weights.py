@@ -1,12 +1,13 @@
 """Weights lie in a file that no loader opens: neither the index nor a config nor the provenance names it.
 
+Adapters, sets of their own in a folder of their own, and files that a config or code of the release names are left alone. A
+file as large as the set itself is a warning: it may be another library's copy. So is a file in a folder of its own, which is
+told of only where its tensors belong to modules of the main model.
+
 Why it matters: transformers opens model.safetensors or what the index names; an MTP head, a vision tower or scales in another
 file silently vanish.
 Mend: Add the tensors to the index, or declare the file under weights.auxiliary with its purpose.
 Source: NVIDIA/Model-Optimizer PR 2427; jundot/omlx issue 2062; vllm 0.32.0 filter_duplicate_safetensors_files.
-Adapters, sets of their own in a folder of their own, and files that a config or code of the release names are left alone. A
-file as large as the set itself is a warning: it may be another library's copy. So is a file in a folder of its own, which is
-told of only where its tensors belong to modules of the main model.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """Shards do not form one whole set: a number is missing, two sets are mixed, there is no index, or model.safetensors lies beside
 an index over other tensors.
 
+A gap in the numbers of shards whose index is whole is a warning: the names are odd, the weights are all there.
+
 Why it matters: loaders that glob take what is there and start with parts of the model at random values; transformers finds no
 weights without an index, and takes model.safetensors alone where there is one.
 Mend: Publish all shards of one save and their index.
 Source: transformers 5.24.0 modeling_utils.py _get_resolved_checkpoint_files; sgl-project/sglang PR 32279.
-A gap in the numbers of shards whose index is whole is a warning: the names are odd, the weights are all there.
 """
 
 from __future__ import annotations

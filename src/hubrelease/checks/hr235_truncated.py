@@ -1,9 +1,10 @@
 """A weight file, or an archive, is shorter than it says itself.
 
+safetensors and GGUF files by their headers, zip archives (torch.save, .npz, .keras) by their missing directory.
+
 Why it matters: nobody can load it; most loaders say `incomplete metadata` or `header too large`.
 Mend: Copy or download the file again, and compare its size with the source's.
 Source: PersuGPT/PersuGPT.github.io issue 2.
-safetensors and GGUF files by their headers, zip archives (torch.save, .npz, .keras) by their missing directory.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """The header of a model's safetensors file has no `__metadata__.format`, or one that transformers does not know.
 
+A warning: the format does not ask for it, and transformers 5 does not look. Only files that transformers loads are looked at: those
+of a set beside a config.json with an architecture; adapters, and the modules of sentence-transformers, are loaded without it.
+
 Why it matters: transformers up to 4.47 stops at a file without it, and up to 4.57 at one whose metadata has another format.
 Mend: Write `__metadata__` with format pt (MLX writes mlx).
 Source: safetensors/safetensors issue 549; ml-explore/mlx issue 743; transformers 4.40.0, 4.48.0, 4.57.0 modeling_utils.py.
-A warning: the format does not ask for it, and transformers 5 does not look. Only files that transformers loads are looked at: those
-of a set beside a config.json with an architecture; adapters, and the modules of sentence-transformers, are loaded without it.
 """
 
 from __future__ import annotations

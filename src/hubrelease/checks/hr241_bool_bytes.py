@@ -1,9 +1,10 @@
 """A tensor of dtype BOOL holds a byte that is neither 0 nor 1.
 
+Tensors of up to 1 MiB are read, 64 MiB in all; --deep reads every one.
+
 Why it matters: readers take the bytes as they are; 2 is true to some operations and not equal to true for others.
 Mend: Save the mask again from real booleans.
 Source: safetensors/safetensors 0.8.0 (bool-two: accepted by the reader, given to torch as it is).
-Tensors of up to 1 MiB are read, 64 MiB in all; --deep reads every one.
 """
 
 from __future__ import annotations

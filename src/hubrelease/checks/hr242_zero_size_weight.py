@@ -1,10 +1,11 @@
 """A weight has no elements, or an adapter or model file has no tensors.
 
+Told of are matrices (`weight`, `…_proj`, LoRA's) and whatever has elements in another layer. A marker such as `scaled_fp8` of
+shape [0] is legal (promptfoo/modelaudit PR 1607).
+
 Why it matters: a ZeRO-3 save without gathering leaves every weight with shape [0]; it loads as an untrained model, or not at all.
 Mend: Save again with the weights gathered (stage3_gather_16bit_weights_on_model_save, or zero_to_fp32).
 Source: OpenRLHF/OpenRLHF issue 839; huggingface/transformers issue 20082; huggingface/peft issue 1710; deepspeedai/DeepSpeed issue 7900.
-Told of are matrices (`weight`, `…_proj`, LoRA's) and whatever has elements in another layer. A marker such as `scaled_fp8` of
-shape [0] is legal (promptfoo/modelaudit PR 1607).
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """A GGUF file is not one that llama.cpp can read: header, keys, tensor infos or offsets.
 
+Types that mainline ggml does not know are a warning (forks have their own), as are bytes behind the last tensor.
+
 Why it matters: the file can't be loaded, or tensors are read from the wrong place.
 Mend: Convert or download the file again.
 Source: ggml-org/llama.cpp ggml/src/gguf.cpp (the same files are refused there); ggml docs/gguf.md.
-Types that mainline ggml does not know are a warning (forks have their own), as are bytes behind the last tensor.
 """
 
 from __future__ import annotations

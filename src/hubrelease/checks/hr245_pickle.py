@@ -1,9 +1,10 @@
 """A file is a pickle, or holds one: loading it runs whatever it says.
 
+Known by its content, whatever its name: raw streams, torch.save, joblib, NumPy arrays of objects, Keras Lambda layers, packed or not.
+
 Why it matters: the Hub's scanner marks the repository as unsafe, and people can't see what such a file does.
 Mend: Publish tensors as safetensors and settings as JSON; leave training state out.
 Source: huggingface/transformers issue 28580; huggingface/setfit issue 224.
-Known by its content, whatever its name: raw streams, torch.save, joblib, NumPy arrays of objects, Keras Lambda layers, packed or not.
 """
 
 from __future__ import annotations

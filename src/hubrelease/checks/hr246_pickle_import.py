@@ -1,9 +1,10 @@
 """A pickle imports something that runs programs, reads or sends files, or loads code; or it computes the name of an import.
 
+The opcodes are read, nothing is unpickled. What is not told of may be harmful all the same: every pickle is a warning (HR245).
+
 Why it matters: whoever loads the file runs it.
 Mend: Don't load it. Publish tensors as safetensors.
 Source: Python's pickle documentation (a pickle may run any code); huggingface/hub-docs docs/hub/security-pickle.md.
-The opcodes are read, nothing is unpickled. What is not told of may be harmful all the same: every pickle is a warning (HR245).
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Training state, training data or caches of tools lie in the release.
 
+Known by their names. Those that are pickles are told of as pickles (HR245), a folder of leftovers once.
+
 Why it matters: such files are often larger than the model, may hold private data or paths, and no loader needs them.
 Mend: Leave them out (side_files.omit).
 Source: huggingface/transformers 5.24.0 trainer.py and trainer_callback.py (names of a checkpoint's files); DeepSpeed's global_step folders.
-Known by their names. Those that are pickles are told of as pickles (HR245), a folder of leftovers once.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """A folder has more than 10,000 entries, or the release more than 100,000 files.
 
+The number of files in all is a recommendation, so a warning.
+
 Why it matters: the Hub refuses a commit with more than 10,000 entries in a folder; beyond 100,000 files repositories get slow.
 Mend: Put the files into several folders, or pack them.
 Source: huggingface/datasets issue 7956; huggingface/hub-docs docs/hub/storage-limits.md.
-The number of files in all is a recommendation, so a warning.
 """
 
 from __future__ import annotations

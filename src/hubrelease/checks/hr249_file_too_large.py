@@ -1,10 +1,11 @@
 """A file is larger than the Hub takes: 500 GB, or 10 MiB where no line of .gitattributes stores it in LFS.
 
+Over 500 GB, and a card over 10 MiB, is an error. A missing line is a warning: uploaders over HTTP add it by themselves, git does not.
+Where the release has no .gitattributes, the 35 patterns of a new repository count.
+
 Why it matters: the upload is refused at its end, after hours.
 Mend: Cut weights into shards; add the line that the message names to .gitattributes.
 Source: huggingface/hub-docs docs/hub/storage-limits.md and repositories-getting-started.md.
-Over 500 GB, and a card over 10 MiB, is an error. A missing line is a warning: uploaders over HTTP add it by themselves, git does not.
-Where the release has no .gitattributes, the 35 patterns of a new repository count.
 """
 
 from __future__ import annotations

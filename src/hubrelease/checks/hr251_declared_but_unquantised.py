@@ -5,7 +5,8 @@ Mend: List the module in the exclusions under its full name, or quantise it.
 Source: vllm-project/vllm PR 41457; compressed-tensors 0.20.1 as a reader needs lm_head in `ignore` even where it is tied.
 
 An error where the same module is quantised in other layers, or where the config names it. Where a whole kind of linear is in
-its original dtype and only the class name `Linear` covers it, transformers may still load it: that is a warning.
+its original dtype and only the class name `Linear` covers it, transformers may still load it: that is a warning. So are MTP
+layers, which transformers does not load and vLLM builds with the same config (models/qwen3_5_mtp.py).
 """
 
 from __future__ import annotations
@@ -61,6 +62,8 @@ def judge(found: Quantised, module: Module, named: bool) -> str | None:
         return {"compressed-tensors": "error", "modelopt": "warning"}.get(found.scheme.method)
     if named or role(module.name) in found.roles:
         return None if any(word in module.name for word in OTHER_TOWERS) and not named else "error"
+    if module.name.startswith("mtp.") and (leaf in PROJECTIONS or leaf == "fc"):
+        return "warning"
     in_text = ".layers." in module.name and not any(word in module.name for word in OTHER_TOWERS)
     return "warning" if leaf in PROJECTIONS and in_text and found.scheme.method != "fp8" else None
 

@@ -13,9 +13,10 @@ from collections.abc import Iterator
 
 from hubrelease.checks import Check
 from hubrelease.errors import Problem, Where
-from hubrelease.quantisation.found import KINDRED, Quantised, few, gathered
+from hubrelease.quantisation.found import Quantised, few, gathered
 from hubrelease.quantisation.layout import INPUT
 from hubrelease.quantisation.modules import SCALE_LEAVES, Module
+from hubrelease.quantisation.part_faults import KINDRED
 from hubrelease.release import Release
 
 MEND = "drop the tensor, or quantise the weight that it belongs to"

@@ -25,8 +25,13 @@ def run(release: Release) -> Iterator[Problem]:
 
 
 def faults(found: Quantised) -> Iterator[tuple[str, str, str]]:
-    tensors = ((name, located) for name, _, _, located in found.tensors(SHAPE) if located.tensor.elements == 2)
-    for name, located, data in read_all(found.release, tensors):
+    rows = []
+    for name, layout in found.layouts.items():
+        part = layout.part(SHAPE)
+        located = found.quantised[name].get(part) if part else None
+        if located is not None and located.tensor.elements == 2 and located.tensor.dtype in ("I64", "I32"):
+            rows.append((name, located))
+    for name, located, data in read_all(found.release, rows):
         layout, codes = found.layouts[name], found.quantised[name].codes
         stated = struct.unpack("<2q" if located.tensor.dtype == "I64" else "<2i", data)
         stored = codes.tensor.shape if codes else ()

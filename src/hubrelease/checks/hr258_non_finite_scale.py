@@ -15,49 +15,34 @@ from hubrelease.checks import Check
 from hubrelease.containers import Located
 from hubrelease.errors import Problem, Where
 from hubrelease.quantisation.found import Quantised
-from hubrelease.quantisation.modules import KV_LEAVES, SCALE_LEAVES, Module
 from hubrelease.quantisation.values import not_finite, read_all
 from hubrelease.release import Release
 
 MEND = "convert the module again from its source"
-SCALES = SCALE_LEAVES | KV_LEAVES | {"scale", "scales", "weight_scales", "biases", "SCB", "weight.absmax", "_weight_scale"}
 MAX_TOLD = 20  # tensors told one by one
 
 
 def run(release: Release) -> Iterator[Problem]:
     for found in release.quantised:
-        told = 0
-        for name, located, data in read_all(release, scales(found)):
-            if count := not_finite(dtype_of(found, name, located), data):
-                told += 1
-                if told <= MAX_TOLD:
-                    message = f"{count} of {located.tensor.elements} values are NaN or infinite"
-                    yield CHECK.problem(Where(located.file, tensor=name), message, MEND)
-        if told > MAX_TOLD:
-            message = f"{told - MAX_TOLD} more scales hold values that are NaN or infinite"
-            yield CHECK.problem(found.weights.files[0], message, MEND)
+        rows = [*bad_scales(found), *(bad_weights(found) if release.deep else ())]
+        for located, count in rows[:MAX_TOLD]:
+            message = f"{count} of {located.tensor.elements} values are NaN or infinite"
+            yield CHECK.problem(Where(located.file, tensor=located.tensor.name), message, MEND)
+        if len(rows) > MAX_TOLD:
+            message = f"{len(rows) - MAX_TOLD} more tensors hold values that are NaN or infinite"
+            yield CHECK.problem(rows[MAX_TOLD][0].file, message, MEND)
 
 
-def scales(found: Quantised) -> Iterator[tuple[str, Located]]:
-    for module in found.modules.values():
-        for leaf, located in module.parts.items():
-            if leaf in SCALES and not (leaf == "scale" and module.codes is None):
-                yield located.tensor.name, located
-        if found.release.deep:
-            yield from weights(module)
+def bad_scales(found: Quantised) -> Iterator[tuple[Located, int]]:
+    return ((scale.located, scale.reading.not_finite) for scale in found.scales if scale.reading.not_finite)
 
 
-def weights(module: Module) -> Iterator[tuple[str, Located]]:
-    codes = module.codes
-    if codes is not None and codes.tensor.dtype.startswith("F8_"):
-        yield codes.tensor.name, codes
-
-
-def dtype_of(found: Quantised, name: str, located: Located) -> str:
-    """U8 scales of MX formats are exponents, with NaN at 0xFF; other bytes are just bytes."""
-    layout = found.layouts.get(name.rpartition(".")[0])
-    exponents = layout is not None and any(p.value == "exponent" and p.leaf == name.rpartition(".")[2] for p in layout.parts)
-    return "F8_E8M0" if located.tensor.dtype == "U8" and exponents else located.tensor.dtype
+def bad_weights(found: Quantised) -> Iterator[tuple[Located, int]]:
+    codes = (module.codes for module in found.quantised.values())
+    rows = [(c.tensor.name, c) for c in codes if c is not None and c.tensor.dtype.startswith("F8_")]
+    for _, located, data in read_all(found.release, rows):
+        if count := not_finite(located.tensor.dtype, data):
+            yield located, count
 
 
 CHECK = Check("HR258", "non-finite-scale", "scale that is NaN or infinite", run)

@@ -16,7 +16,6 @@ from hubrelease.checks import Check
 from hubrelease.errors import Problem, Where
 from hubrelease.quantisation.found import Quantised, few, gathered
 from hubrelease.quantisation.layout import GLOBAL, INPUT, SCALE
-from hubrelease.quantisation.values import negative, read_all, zeros
 from hubrelease.release import Release
 
 
@@ -27,15 +26,14 @@ def run(release: Release) -> Iterator[Problem]:
 
 
 def faults(found: Quantised) -> Iterator[tuple[str, str, str]]:
-    roles = {}
-    for name, _, part, located in found.tensors(SCALE, GLOBAL, INPUT):
-        if found.layouts[name].number == "float" and (located.tensor.dtype in ("F32", "BF16", "F16") or found.release.deep):
-            roles[located.tensor.name] = (part.role, located)
-    for name, located, data in read_all(found.release, ((name, located) for name, (_, located) in roles.items())):
-        if count := negative(located.tensor.dtype, data):
-            yield located.file, f"{count} of {located.tensor.elements} values are negative", name
-        elif roles[name][0] != SCALE and zeros(located.tensor.dtype, data):
-            yield located.file, f"the {roles[name][0]} is zero", name
+    for scale in found.scales:
+        part, reading, dtype = scale.part, scale.reading, scale.located.tensor.dtype
+        if part is None or part.role not in (SCALE, GLOBAL, INPUT) or found.layouts[scale.module].number != "float":
+            continue
+        if reading.negative and (dtype in ("F32", "BF16", "F16") or found.release.deep):
+            yield scale.located.file, f"{reading.negative} of {scale.located.tensor.elements} values are negative", scale.name
+        elif part.role != SCALE and reading.zero:
+            yield scale.located.file, f"the {part.role} is zero", scale.name
 
 
 CHECK = Check("HR259", "scale-not-positive", "scale that is negative or zero", run)

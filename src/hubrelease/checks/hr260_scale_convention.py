@@ -12,11 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hubrelease.checks import Check
-from hubrelease.containers import Located
 from hubrelease.errors import Problem, Where
-from hubrelease.quantisation.found import Quantised, few, gathered
-from hubrelease.quantisation.layout import GLOBAL, INPUT, SCALE, Part
-from hubrelease.quantisation.values import first, largest, not_finite, read_all
+from hubrelease.quantisation.found import Quantised, Scale, few, gathered
+from hubrelease.quantisation.layout import GLOBAL, INPUT, SCALE
 from hubrelease.release import Release
 
 ABSURD_WEIGHT, ABSURD_INPUT = 1e4, 2e5
@@ -31,49 +29,40 @@ def run(release: Release) -> Iterator[Problem]:
 
 def weights(found: Quantised) -> Iterator[tuple[str, str, str]]:
     """Modules whose largest dequantised weight is absurd."""
-    block, factor = tops(found, SCALE), tops(found, GLOBAL)
-    for name, (part, located, top) in block.items():
-        layout = found.layouts[name]
-        if part.value == "exponent" or layout.number == "any" or top <= 0:
+    factors = {scale.module: scale for scale in of_role(found, GLOBAL)}
+    for scale in of_role(found, SCALE):
+        layout, second, top = found.layouts[scale.module], factors.get(scale.module), scale.reading.largest
+        factor = applied(second) if second else 1.0
+        if scale.part is None or scale.part.value == "exponent" or layout.number == "any" or top <= 0 or factor <= 0:
             continue
-        second = factor.get(name)
-        value = layout.largest * top * (applied(second) if second else 1.0)
-        other = layout.largest * (top / applied(second) if second and applied(second) else 1.0 / top)
+        value = layout.largest * top * factor
+        other = layout.largest * (top / factor if second else 1.0 / top)
         if value > ABSURD_WEIGHT > other * 10:
-            culprit_part, culprit, _ = second or (part, located, top)
-            message = f"taken as a {culprit_part.value}, it makes weights of up to {value:.3g}; its reciprocal gives {other:.3g}"
-            yield culprit.file, message, f"{name}.{culprit_part.leaf}"
+            culprit = second or scale
+            how = culprit.part.value if culprit.part else "multiplier"
+            message = f"taken as a {how}, it makes weights of up to {value:.3g}; its reciprocal gives {other:.3g}"
+            yield culprit.located.file, message, culprit.name
 
 
-def applied(second: tuple[Part, Located, float] | None) -> float:
-    """The factor that a global scale stands for."""
-    if second is None or second[2] <= 0:
-        return 0.0
-    return 1.0 / second[2] if second[0].value == "divisor" else second[2]
+def applied(scale: Scale) -> float:
+    """The factor that a global or input scale stands for; 0.0 where it has no value."""
+    value = scale.reading.largest
+    return 1.0 / value if value > 0 and scale.part is not None and scale.part.value == "divisor" else value
 
 
 def inputs(found: Quantised) -> Iterator[tuple[str, str, str]]:
     """Input scales of NVFP4, where most modules would need activations that no model has."""
-    found_inputs = {name: row for name, row in tops(found, INPUT).items() if found.layouts[name].bits == 4 and row[2] > 0}
-    absurd = {name: 2688.0 * applied(row) for name, row in found_inputs.items() if 2688.0 * applied(row) > ABSURD_INPUT}
-    if 2 * len(absurd) > len(found_inputs):
-        for name, value in absurd.items():
-            part, located, _ = found_inputs[name]
-            yield located.file, f"taken as a {part.value}, it stands for activations of up to {value:.3g}", f"{name}.{part.leaf}"
+    scales = [s for s in of_role(found, INPUT) if found.layouts[s.module].bits == 4 and s.reading.largest > 0]
+    absurd = [scale for scale in scales if 2688.0 * applied(scale) > ABSURD_INPUT]
+    if 2 * len(absurd) > len(scales):
+        for scale in absurd:
+            how = scale.part.value if scale.part else "multiplier"
+            message = f"taken as a {how}, it stands for activations of up to {2688.0 * applied(scale):.3g}"
+            yield scale.located.file, message, scale.name
 
 
-def tops(found: Quantised, role: str) -> dict[str, tuple[Part, Located, float]]:
-    """{module: (part, tensor, largest value)} of the scales of one role."""
-    rows = {located.tensor.name: (name, part, located) for name, _, part, located in found.tensors(role)}
-    result = {}
-    for tensor, located, data in read_all(found.release, ((tensor, row[2]) for tensor, row in rows.items())):
-        name, part, _ = rows[tensor]
-        dtype = located.tensor.dtype
-        if located.tensor.elements != 1 or role == SCALE:
-            result[name] = (part, located, largest(dtype, data))
-        elif not not_finite(dtype, data):  # NaN is said elsewhere
-            result[name] = (part, located, first(dtype, data) or 0.0)
-    return result
+def of_role(found: Quantised, role: str) -> Iterator[Scale]:
+    return (scale for scale in found.scales if scale.part is not None and scale.part.role == role)
 
 
 CHECK = Check("HR260", "scale-convention", "scale stored the other way round", run)

@@ -23,10 +23,11 @@ def run(release: Release) -> Iterator[Problem]:
     for found in release.quantised:
         if found.scheme is None or found.scheme.block.get("scale_fmt") != "ue8m0":
             continue
-        scales = ((located.tensor.name, located) for _, _, _, located in found.tensors(SCALE) if located.tensor.dtype in ("F32", "BF16"))
-        rows = (
-            (located.file, "", name) for name, located, data in read_all(release, scales) if not powers_of_two(located.tensor.dtype, data)
-        )
+        rows = []
+        scales = ((s.name, s.located) for s in found.scales if s.part is not None and s.part.role == SCALE)
+        for name, located, data in read_all(release, scales):
+            if not powers_of_two(located.tensor.dtype, data):
+                rows.append((located.file, "", name))
         for file, _, names in gathered(rows):
             message = f"{few(names)}: holds values that are no powers of two, though scale_fmt is ue8m0"
             yield CHECK.problem(Where(file, tensor=names[0]), message, "round the scales up to powers of two and quantise again", "warning")

@@ -13,7 +13,6 @@ from hubrelease.checks import Check
 from hubrelease.errors import Problem, Where
 from hubrelease.quantisation.found import Quantised, few, fused_groups, gathered
 from hubrelease.quantisation.layout import GLOBAL
-from hubrelease.quantisation.values import not_finite, read_all
 from hubrelease.release import Release
 
 
@@ -26,14 +25,15 @@ def run(release: Release) -> Iterator[Problem]:
 
 
 def differing(found: Quantised) -> Iterator[tuple[str, str, str]]:
-    rows = {located.tensor.name: (name, part) for name, _, part, located in found.tensors(GLOBAL) if found.layouts[name].number == "float"}
-    tensors = ((t.tensor.name, t) for _, _, _, t in found.tensors(GLOBAL) if t.tensor.name in rows)
-    values = {rows[tensor][0]: (data, located.file) for tensor, located, data in read_all(found.release, tensors)}
-    leaves = {name: part.leaf for name, part in rows.values()}
-    finite = {name: value for name, value in values.items() if not not_finite("F32", value[0])}
-    for parent, names in fused_groups(finite):
-        if len({values[name][0] for name in names}) > 1:
-            yield values[names[0]][1], leaves[names[0]], parent
+    scales = {
+        s.module: s
+        for s in found.scales
+        if s.part is not None and s.part.role == GLOBAL and found.layouts[s.module].number == "float" and not s.reading.not_finite
+    }
+    for parent, names in fused_groups(scales):
+        if len({scales[name].reading.scalar for name in names}) > 1:
+            first = scales[names[0]]
+            yield first.located.file, first.part.leaf if first.part else "", parent
 
 
 CHECK = Check("HR263", "fused-scales-differ", "fused projections with different global scales", run)

@@ -47,6 +47,10 @@ def unquantised_on_purpose(block: object) -> bool:
     value = mapping(block)
     if other.is_on_the_fly(value) or value.get("quantization_status") in ("decompressed", "frozen") or value.get("format") == "dense":
         return True
+    if not mapping(value.get("config_groups")) and any(
+        value.get(key) for key in ("sparsity_config", "kv_cache_scheme", "transform_config")
+    ):
+        return True
     groups = [mapping(group) for group in mapping(value.get("config_groups")).values()]
     no_weights = bool(groups) and all(group.get("weights") is None for group in groups)
     return no_weights or ("quant_algo" in value and value["quant_algo"] is None) or method_without_codes(value)

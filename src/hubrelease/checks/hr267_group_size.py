@@ -27,7 +27,7 @@ def run(release: Release) -> Iterator[Problem]:
 
 def faults(found: Quantised) -> Iterator[tuple[str, str, str, str]]:
     for name, layout in found.layouts.items():
-        codes = found.quantised[name].get(layout.codes.names)
+        codes = found.quantised[name].get(layout.codes)
         if codes is None or layout.group is None or len(codes.tensor.shape) < 2 or codes.tensor.dtype not in layout.codes.dtypes:
             continue
         width = layout.logical(codes.tensor.shape)[-1]

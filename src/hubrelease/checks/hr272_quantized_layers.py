@@ -25,7 +25,7 @@ def run(release: Release) -> Iterator[Problem]:
         if scheme is None or scheme.layers is None or applied is None or not found.complete:
             continue
         used = set(applied.keys.values())
-        unused = [key for key in scheme.layers if key not in used and any(parent in found.parents for parent in ancestors(key))]
+        unused = [key for key in scheme.layers if key not in used and next(ancestors(key), "") in found.parents]
         if unused:
             message = f"names {len(unused)} layers that the weights do not have: {few(sorted(unused))}"
             where = Where(scheme.file, pointer=f"{scheme.pointer}/quantized_layers")

@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from hubrelease.checks import Check
 from hubrelease.containers import Container
 from hubrelease.errors import Problem, Where
-from hubrelease.quantisation.found import KINDRED, Quantised, few
+from hubrelease.quantisation.found import Quantised, few
 from hubrelease.quantisation.layout import INPUT
+from hubrelease.quantisation.part_faults import KINDRED
 from hubrelease.release import Release
 
 MEND = "keep only the input scales in that file, one for each quantised weight"

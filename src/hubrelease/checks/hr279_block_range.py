@@ -36,7 +36,7 @@ def run(release: Release) -> Iterator[Problem]:
 def unused_range(found: Quantised) -> Iterator[tuple[str, str, str]]:
     for name, layout in found.layouts.items():
         module, scale = found.quantised[name], layout.part(SCALE)
-        located = module.get(scale.names) if scale else None
+        located = module.get(scale) if scale else None
         exponents = found.scheme is not None and found.scheme.block.get("scale_fmt") == "ue8m0"
         if layout.block is None or located is None or located.tensor.dtype not in ("F32", "BF16") or exponents:
             continue

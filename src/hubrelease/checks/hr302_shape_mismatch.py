@@ -40,7 +40,7 @@ def packed(release: Release, model: Model) -> Iterator[tuple[str, tuple[Tensor, 
         return
     wanted, faulty = expected_weights(model), {fault.module.name for fault in quantised.part_faults}
     for name, layout in quantised.layouts.items():
-        codes = quantised.quantised[name].get(layout.codes.names)
+        codes = quantised.quantised[name].codes
         if layout.packing == (1, 1) or name not in wanted or name in faulty or codes is None or 0 in codes.tensor.shape:
             continue
         if codes.tensor.shape != layout.stored(wanted[name]):

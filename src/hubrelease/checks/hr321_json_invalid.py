@@ -17,29 +17,29 @@ from collections.abc import Iterator
 from hubrelease.checks import Check
 from hubrelease.errors import Problem
 from hubrelease.release import MAX_JSON_BYTES, Release
-from hubrelease.verify_release import PROVENANCE, lfs_pointer, strict_json
+from hubrelease.verify_release import lfs_pointer, strict_json
 
-READ = re.compile(r"(?!(benchmarks|\.eval_results|docs|examples|assets|\.cache|conversion)/).*\.json")
-OTHERS = re.compile(r"(.*/)?(.*\.index|.*manifest|.*validation|.*results?.*|dflash_compatibility)\.json")
-OBJECTS = (
-    "config.json",
-    "generation_config.json",
-    "tokenizer_config.json",
-    "tokenizer.json",
-    "adapter_config.json",
-    "preprocessor_config.json",
-)
+OBJECTS = ("config", "generation_config", "tokenizer_config", "tokenizer", "adapter_config", "preprocessor_config", "processor_config")
+OTHERS = (
+    "special_tokens_map", "added_tokens", "vocab", "modules", "chat_template", "params", "tekken", "model_index", "quantize_config",
+    "hf_quant_config", "config_sentence_transformers", "sentence_bert_config", "video_preprocessor_config", "genai_config",
+)  # fmt: skip
+READ = re.compile(rf"(?!(benchmarks|\.eval_results|docs|examples|assets|tests?)/)(?:[^.][^/]*/)*({'|'.join((*OBJECTS, *OTHERS))})\.json")
 MEND = "write the file again with a JSON writer"
 
 
 def run(release: Release) -> Iterator[Problem]:
     for path in sorted(release.files):
-        if READ.fullmatch(path) and not OTHERS.fullmatch(path) and path not in (PROVENANCE, "release.lock.json"):
+        if READ.fullmatch(path):
             value = release.json(path)
             if value is None:
                 yield from unreadable(release, path)
-            elif path.rpartition("/")[2] in OBJECTS and not isinstance(value, dict):
+            elif wants_object(path) and not isinstance(value, dict):
                 yield CHECK.problem(path, f"holds a JSON {type(value).__name__}, not an object", MEND)
+
+
+def wants_object(path: str) -> bool:
+    return path.rpartition("/")[2].removesuffix(".json") in OBJECTS
 
 
 def unreadable(release: Release, path: str) -> Iterator[Problem]:
@@ -51,7 +51,7 @@ def unreadable(release: Release, path: str) -> Iterator[Problem]:
         return
     try:
         strict_json(data)
-        if path.rpartition("/")[2] in OBJECTS:
+        if wants_object(path):
             yield CHECK.problem(path, "holds null, not an object", MEND)
     except ValueError as error:
         severity = "warning" if is_lenient_json(data) else "error"

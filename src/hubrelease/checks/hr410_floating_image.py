@@ -4,7 +4,8 @@ Why it matters: what built yesterday does not build, or not run, tomorrow, and n
 Mend: Write IMAGE@sha256:DIGEST (docker buildx imagetools inspect IMAGE) and NAME==VERSION.
 Source: noonghunna/qwen36-27b-single-3090 PR 6; NVIDIA/Model-Optimizer PR 2042; attevon-llc/OpenTranscribe issue 500.
 
-Errors in what builds the runtime; in examples and docs, in compose files and in serving configs a warning. A package
+Errors in what builds the runtime: Dockerfiles, the requirements beside them, at the root or in runtime/, and those that a
+Dockerfile names. In examples, docs and other folders, in compose files and in serving configs a warning. A package
 installed by pip itself (pip, setuptools, wheel, uv) moves nothing that a model sees.
 """
 
@@ -22,21 +23,26 @@ from hubrelease.texts import text_of
 
 DIGEST = re.compile(r".+@sha256:[0-9a-f]{64}")
 ASIDE = ("examples/", "docs/", "benchmarks/", "tests/")
+RUNTIME = re.compile(r"((runtime|docker)/)?(requirements|constraints)\.(txt|in|lock)|(.*/)?[\w.-]*[Dd]ockerfile[\w.-]*")
 SERVING = re.compile(r"(.*/)?((docker-)?compose[\w.-]*|config|deployment|deploy|truss)\.ya?ml")
 IMAGE_LINE = re.compile(r"(?m)^[ \t-]*(?:base_)?image:[ \t]*(?:\{[ \t]*image:[ \t]*)?[\"']?([\w./:@-]{3,300})")
 TOOLS = frozenset(("pip", "setuptools", "wheel", "uv", "build", "packaging"))
 
 
 def run(release: Release) -> Iterator[Problem]:
-    for found in dockerfiles(release):
+    builds = list(dockerfiles(release))
+    for found in builds:
         yield from images(found)
     for path in sorted(release.files):
         if SERVING.fullmatch(path):
             yield from serving_images(release, path)
+    named = "\n".join(row.text for found in builds for row in found.instructions)
     for package in requirements(release):
         if not package.pinned and package.name not in TOOLS:
+            builds_it = RUNTIME.fullmatch(package.file) is not None or package.file.rpartition("/")[2] in named
+            severity = severity_of(package.file) if builds_it else "warning"
             message = f"{package.text[:120]} has no exact version"
-            yield CHECK.problem(Where(package.file, package.line), message, "write NAME==VERSION", severity_of(package.file))
+            yield CHECK.problem(Where(package.file, package.line), message, "write NAME==VERSION", severity)
 
 
 def severity_of(path: str) -> str:

@@ -33,13 +33,19 @@ def run(release: Release) -> Iterator[Problem]:
         if is_vocabulary(text.file) or SAMPLES.fullmatch(text.file):
             continue
         elsewhere = [said for file, said in told if file == text.file]
-        found = [row for row in paths(text) if not any(row[1] in said or said in row[1] for said in elsewhere)]
+        found = [row for row in paths(text) if not any(is_part(row[1], said) for said in elsewhere)]
         if found:
             position, path = found[0]
             more = f", and {len(found) - 1} more" if len(found) > 1 else ""
             message = f"shows a path of the maker's machine: {path.decode('utf-8', 'replace')}{more}"
             where = Where(text.file, text.line(position), text.pointer)
             yield CHECK.problem(where, message, "write the public name in its place, or take it out", severity="warning")
+
+
+def is_part(path: bytes, said: bytes) -> bool:
+    """True if a path as JSON writes it is what another finding has told already."""
+    plain = path.replace(b"\\\\", b"\\")
+    return plain in said or said in plain
 
 
 def paths(text: Text) -> list[tuple[int, bytes]]:

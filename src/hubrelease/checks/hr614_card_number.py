@@ -3,19 +3,22 @@
 Why it matters: readers choose models by these figures; one that was typed, rounded wrongly or taken from another run is false.
 Mend: Write the receipt's value, or let the card be rendered from the receipts.
 Source: verl-project/uni-agent issue 147. Only figures that name a task of a receipt are traced; the percentage of a fraction is
-the same figure. Where no receipt has it, a table is held against the card's own model-index.
+the same figure. Where no receipt has it, a table is held against the card's own model-index. Where another table of the same page
+has the receipt's figure, it is a warning: the two can be of different settings, with a receipt of one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hubrelease.card_text import FILE
 from hubrelease.checks import Check
-from hubrelease.claim_words import Vocabulary
-from hubrelease.claims import Claim, Measured, Value, claims_of
+from hubrelease.claim_words import Vocabulary, whole_key
+from hubrelease.claims import Claim, Context, Measured, Value, claims_of
 from hubrelease.errors import Problem, Where
 from hubrelease.figures_shown import figure_of, fits
 from hubrelease.release import Release
+from hubrelease.spec_tables import expected_cells
 from hubrelease.stated_results import Stated, as_evaluation, of_model_index, of_result_files
 from hubrelease.traced import own_evaluations, vocabulary
 
@@ -24,20 +27,38 @@ MEND = "write the receipt's value, or render the card from the receipts"
 
 def run(release: Release) -> Iterator[Problem]:
     known, own = vocabulary(release), Measured(own_evaluations(release))
-    yield from table_problems(release, known, own)
+    asked = list(spec_problems(release))
+    yield from asked
+    yield from table_problems(release, known, own, {problem.where.line for problem in asked})
     indexed = list(of_model_index(release))
     for stated in (*indexed, *of_result_files(release)):
         yield from stated_problems(stated, own, known)
     yield from index_problems(release, [s for s in indexed if not own.candidates(s.context(known))], known)
 
 
-def table_problems(release: Release, known: Vocabulary, own: Measured) -> Iterator[Problem]:
+def spec_problems(release: Release) -> Iterator[Problem]:
+    """Cells that release.yaml itself traces to a receipt."""
+    for cell in expected_cells(release):
+        if whole_key(cell.shown) != whole_key(cell.wanted) or figure_of(cell.shown) != figure_of(cell.wanted):
+            gives = f"{cell.file[:100]} gives {cell.wanted[:60]} at {cell.pointer[:150]}"
+            message = f'"{cell.shown[:60]}" is shown under "{cell.header[:40]}"; {gives}'
+            yield CHECK.problem(Where(FILE, cell.line), message, MEND)
+
+
+def table_problems(release: Release, known: Vocabulary, own: Measured, said: set[int | None]) -> Iterator[Problem]:
     models = {model: Measured(e for e in known.evaluations if e.model == model) for model in set(known.others.values())}
+    right: dict[tuple[str, Context], set[int]] = {}  # tables that show a receipt's figure
+    wrong: list[tuple[str, Claim, Value]] = []
     for file, claim in claims_in(release, known) if known.tasks else ():
         measured = own if claim.context.model is None else models[claim.context.model]
-        found = measured.candidates(claim.context)
-        if found and not any(agrees(claim, value) for value in found):
-            yield CHECK.problem(Where(file, claim.line), message_for(claim, found[0]), MEND)
+        found = measured.candidates(claim.context) if file != FILE or claim.line not in said else []
+        if any(agrees(claim, value) for value in found):
+            right.setdefault((file, claim.context), set()).add(claim.table)
+        elif found:
+            wrong.append((file, claim, found[0]))
+    for file, claim, value in wrong:
+        is_elsewhere = bool(right.get((file, claim.context), set()) - {claim.table})
+        yield CHECK.problem(Where(file, claim.line), message_for(claim, value), MEND, "warning" if is_elsewhere else "error")
 
 
 def claims_in(release: Release, known: Vocabulary) -> Iterator[tuple[str, Claim]]:

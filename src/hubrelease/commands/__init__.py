@@ -19,6 +19,7 @@ COMMANDS = {
     "check": ("check", "Say everything that can be said without building."),
     "pin": ("pin", "Resolve every source to a commit and digests: release.lock.json."),
     "build": ("build", "Make the whole release."),
+    "convert": ("convert", "Convert a model folder to a quantised format."),
     "seal": ("seal", "Make a folder that is there a release in place."),
     "card": ("card", "Render the model card from its data."),
     "verify": ("verify", "Is this release what it says it is?"),

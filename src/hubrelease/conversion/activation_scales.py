@@ -25,7 +25,9 @@ def amaxes(name: str, data: bytes, modules: Iterable[str]) -> dict[str, float]:
     found = dict(of_safetensors(name, data) if name.endswith(".safetensors") else of_json(name, data))
     wanted = list(modules)
     problems = [fault(name, f"{m} has no activation scale") for m in wanted if m not in found]
-    problems += [fault(name, f"{m} has the amax {v}, which is no positive number") for m, v in found.items() if not (math.isfinite(v) and v > 0)]
+    problems += [
+        fault(name, f"{m} has the amax {v}, which is no positive number") for m, v in found.items() if not (math.isfinite(v) and v > 0)
+    ]
     problems += [fault(name, f"{m} is not quantised") for m in sorted(set(found) - set(wanted))[:20]]
     if problems:
         raise CheckFailed(problems)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from hubrelease.conversion.engine import not_finite, strips
 from hubrelease.conversion.rules import WEIGHT, Choice, fused_groups
@@ -12,14 +12,19 @@ from hubrelease.reshard import Part, Reader
 from hubrelease.verify_release import in_threads
 
 
-def shared_amaxes(parts: Sequence[Part], choice: Choice, form: Format, encoder: Encoder, progress: Progress, jobs: int) -> dict[str, float]:
-    """{module: amax}; empty for formats that share nothing. CheckFailed for NaN or Inf, with the tensor's name."""
+def shared_amaxes(
+    parts: Sequence[Part], choice: Choice, form: Format, encoder: Callable[[], Encoder], progress: Progress, jobs: int
+) -> dict[str, float]:
+    """{module: amax}; empty for formats that share nothing. `encoder` makes one for each thread.
+
+    CheckFailed for NaN or Inf, with the tensor's name.
+    """
     if not form.needs_shared_amax:
         return {}
     chosen = set(choice.quantised)
     progress.start("reading what siblings share", sum(p.file.digest.size for p in parts))
     found: dict[str, float] = {}
-    for amaxes in in_threads(lambda part: amaxes_of(part, chosen, form, encoder, progress), parts, jobs):
+    for amaxes in in_threads(lambda part: amaxes_of(part, chosen, form, encoder(), progress), parts, jobs):
         found |= amaxes
     progress.finish()
     return spread(found, form)

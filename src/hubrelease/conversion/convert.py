@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from hubrelease.conversion.amax import shared_amaxes
 from hubrelease.conversion.engine import Engine, Job, job_key
 from hubrelease.conversion.plan import ShardPlan, apart_shard, clashes, plan_shard
 from hubrelease.conversion.rows import MANIFEST, Row
-from hubrelease.conversion.rules import Choice, Wishes, choose, modules, pattern_problems
+from hubrelease.conversion.rules import WEIGHT, Choice, Wishes, choose, modules, pattern_problems
 from hubrelease.errors import CheckFailed, Where, problem
 from hubrelease.fetch import SourceFile
 from hubrelease.formats import Format
@@ -34,7 +35,6 @@ class Request:
     path: str | None = None  # None: the first that this machine has; it never changes the bytes
     wishes: Wishes = field(default_factory=Wishes)
     scales: tuple[str, bytes] | None = None  # name and bytes of a file with activation scales
-    options: Mapping[str, Any] = field(default_factory=dict)
     where: Where = field(default_factory=lambda: Where("command line"))
 
 
@@ -83,7 +83,8 @@ def choice_for(checkpoint: Checkpoint, asked: Request) -> Choice:
 def convert(tree: Tree, checkpoint: Checkpoint, asked: Request, notes: Path) -> bytes:
     """Writes shards, index, config.json and conversion_manifest.json into the tree; the manifest's bytes."""
     form, choice = asked.form, choice_for(checkpoint, asked)
-    encoder = form.encoder(asked.device, asked.path)
+    dtype = next(t.dtype for p in checkpoint.parts for t in p.header.tensors if t.name == choice.quantised[0] + WEIGHT)
+    form.encoder(asked.device, asked.path, dtype)  # PathMissing before anything is read
     apart = form.apart
     plans = [plan_shard(p.file.path, p.header.tensors, choice, form, {}, apart) for p in checkpoint.parts]
     if twice := clashes(plans):
@@ -91,10 +92,13 @@ def convert(tree: Tree, checkpoint: Checkpoint, asked: Request, notes: Path) -> 
     inputs = activation_amaxes(*asked.scales, choice.quantised) if asked.scales else {}
     if form.needs_inputs and not asked.scales:
         message = f"{form.name} needs activation scales"
-        raise CheckFailed(problem("weights-unusable", asked.where, message, "give a file with them (weights.activation_scales, --activation-scales)"))
+        raise CheckFailed(
+            problem("weights-unusable", asked.where, message, "give a file with them (weights.activation_scales, --activation-scales)")
+        )
     tree.need_room(sum(o.size for plan in plans for o in plan.outputs))
-    amaxes = shared_amaxes(checkpoint.parts, choice, form, encoder, tree.progress, tree.jobs)
-    engine = Engine(tree, form, encoder, amaxes, inputs, notes, metadata_of(checkpoint.parts))
+    maker = partial(form.encoder, asked.device, asked.path, dtype)
+    amaxes = shared_amaxes(checkpoint.parts, choice, form, maker, tree.progress, tree.jobs)
+    engine = Engine(tree, form, asked.device, asked.path, amaxes, inputs, notes, metadata_of(checkpoint.parts))
     jobs = [Job(part, plan, job_key(form, part, plan, amaxes, inputs)) for part, plan in zip(checkpoint.parts, plans, strict=True)]
     tree.progress.start(f"converting to {form.name}", sum(o.size for plan in plans for o in plan.outputs))
     made: list[Row] = [row for found in in_threads(engine.run, jobs, tree.jobs) for row in found]
@@ -102,7 +106,7 @@ def convert(tree: Tree, checkpoint: Checkpoint, asked: Request, notes: Path) -> 
     if apart:
         plan = apart_shard(form.apart_file, (t for p in checkpoint.parts for t in p.header.tensors), choice, form, apart)
         plans.append(plan)
-        made += engine.small_shard(plan, {t.name: p.file.path for p in checkpoint.parts for t in p.header.tensors}, made)
+        made += engine.small_shard(plan, made)
     write_index(tree, plans, checkpoint.index)
     write_config(tree, checkpoint, choice, asked)
     data = rows.manifest(form.name, form.arithmetic, made, choice.kept)
@@ -122,9 +126,9 @@ def write_index(tree: Tree, plans: Sequence[ShardPlan], index: dict[str, Any] | 
 
 
 def write_config(tree: Tree, checkpoint: Checkpoint, choice: Choice, asked: Request) -> None:
-    block = asked.form.config_block(list(choice.quantised), excluded(checkpoint, choice), asked.options)
-    tree.put(configs.CONFIG, configs.dumps({**checkpoint.config, "quantization_config": block}))
-    extra = asked.form.hf_quant_config(list(choice.quantised), excluded(checkpoint, choice), asked.options)
+    block = asked.form.config_block(choice.quantised, excluded(checkpoint, choice))
+    tree.put(configs.CONFIG, configs.dumps({**checkpoint.config, **({"quantization_config": block} if block else {})}))
+    extra = asked.form.hf_quant_config(choice.quantised, excluded(checkpoint, choice))
     if extra is not None:
         tree.put(configs.HF_QUANT, configs.dumps(extra))
 

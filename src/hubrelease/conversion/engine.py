@@ -22,8 +22,9 @@ from hubrelease.conversion.rows import Row
 from hubrelease.conversion.rules import WEIGHT
 from hubrelease.digest import key_of
 from hubrelease.errors import CheckFailed, problem
-from hubrelease.fetch import SourceFile
-from hubrelease.formats import Encoder, Format, NotFinite, Strip, Sums
+from hubrelease.formats import NOTHING, Encoder, Format, NotFinite, Strip
+from hubrelease.formats._format import SCALES
+from hubrelease.identities import identity_of
 from hubrelease.reshard import Part as SourcePart
 from hubrelease.reshard import Reader, checked
 from hubrelease.tree import Tree, Writer
@@ -47,7 +48,8 @@ class Engine:
 
     tree: Tree
     form: Format
-    encoder: Encoder
+    device: str
+    path: str | None
     amaxes: Mapping[str, float]
     inputs: Mapping[str, float]
     notes: Path  # a folder in the user's cache: rows of finished shards, by key
@@ -70,18 +72,22 @@ class Engine:
     def make(self, job: Job, reserved: bool) -> list[Row]:
         header = weights.header_bytes([(o.name, o.dtype, o.shape) for o in job.plan.outputs], dict(self.metadata))
         by_source = outputs_by_source(job.plan.outputs)
+        encoder = encoder_for(self.form, self.device, self.path, job.plan)  # it keeps buffers: one a job
         made: list[Row] = []
         with checked(job.source.file) as reader, self.tree.write(job.plan.name, "weights", reserved=reserved) as writer:
             writer.write(header)
             reader.skip(job.source.header.data_start)
             for tensor in job.source.header.tensors:
-                made += self.tensor(tensor, by_source.get(tensor.name, ()), job, reader, writer)
+                outputs = by_source.get(tensor.name, ())
+                if outputs and outputs[0].part is not None:
+                    made += self.quantised(tensor, outputs, job, reader, writer, encoder)
+                else:
+                    made += self.carried(tensor, outputs, job, reader, writer)
         return made
 
-    def tensor(self, tensor: Tensor, outputs: Sequence[Output], job: Job, reader: Reader, writer: Writer) -> list[Row]:
+    @staticmethod
+    def carried(tensor: Tensor, outputs: Sequence[Output], job: Job, reader: Reader, writer: Writer) -> list[Row]:
         file, source_file = job.plan.name, job.source.file.path
-        if outputs and outputs[0].part is not None:
-            return self.quantised(tensor, outputs, file, source_file, reader, writer)
         digest = hashlib.sha256()
         for chunk in reader.chunks(tensor.size):
             digest.update(chunk)
@@ -91,27 +97,45 @@ class Engine:
             return [rows.carried(outputs[0], file, source_file, digest.hexdigest())]
         return [rows.dropped(tensor, source_file, digest.hexdigest(), job.plan.dropped[tensor.name])]
 
-    def quantised(self, tensor: Tensor, outputs: Sequence[Output], file: str, source_file: str, reader: Reader, writer: Writer) -> list[Row]:
-        module = tensor.name.removesuffix(WEIGHT)
-        before, codes, scales, sums = hashlib.sha256(), hashlib.sha256(), bytearray(), Sums(0.0, 0.0, 0.0)
+    def quantised(self, tensor: Tensor, outputs: Sequence[Output], job: Job, reader: Reader, writer: Writer, encoder: Encoder) -> list[Row]:
+        file, source_file, module = job.plan.name, job.source.file.path, tensor.name.removesuffix(WEIGHT)
+        before, codes, scales, sums = hashlib.sha256(), hashlib.sha256(), bytearray(), NOTHING
         try:
             for strip in strips(tensor, reader, self.form.strip_rows):
                 before.update(strip.data)
-                encoded = self.encoder.encode(strip, self.amaxes.get(module))
+                encoded = encoder.encode(strip, self.amaxes.get(module))
                 codes.update(encoded.codes)
                 writer.write(encoded.codes)
                 scales += encoded.scales
-                sums = added(sums, encoded.sums)
+                sums += encoded.sums
         except NotFinite as error:
             raise not_finite(tensor, source_file, error) from None
-        small = {**self.encoder.constants(self.amaxes.get(module), self.inputs.get(module), tensor.shape)}
+        rows_, columns = tensor.shape
+        small = encoder.constants(self.amaxes.get(module), self.inputs.get(module), (rows_, columns), tensor.dtype)
         made = [rows.made(outputs[0], file, source_file, codes.hexdigest(), before.hexdigest(), sums)]
         for output in outputs[1:]:
             assert output.part is not None
-            data = small.get(output.part.suffix, bytes(scales))
+            data = bytes(scales) if output.part.role == SCALES else small[output.part.suffix]
             writer.write(data)
             made.append(rows.made(output, file, source_file, hashlib.sha256(data).hexdigest(), before.hexdigest(), None))
         return made
+
+    def small_shard(self, plan: ShardPlan, made: Sequence[Row]) -> list[Row]:
+        """The shard of constants that lie apart, such as activation scales: small enough to be made in memory."""
+        sources = {row["source"]["tensor"]: row["source"] for row in made if row["relation"] == "quantized"}
+        encoder, out, found = encoder_for(self.form, self.device, self.path, plan), bytearray(), []
+        for output in plan.outputs:
+            assert output.part is not None
+            module, (rows_, columns) = output.source.name.removesuffix(WEIGHT), output.source.shape
+            data = encoder.constants(self.amaxes.get(module), self.inputs.get(module), (rows_, columns), output.source.dtype)[
+                output.part.suffix
+            ]
+            out += data
+            source = sources[output.source.name]
+            found.append(rows.made(output, plan.name, source["file"], hashlib.sha256(data).hexdigest(), source["sha256"], None))
+        header = weights.header_bytes([(o.name, o.dtype, o.shape) for o in plan.outputs], dict(self.metadata))
+        self.tree.put(plan.name, header + bytes(out), "weights")
+        return found
 
     # ------------------------------------------------------------------------------------------ rows of earlier runs
 
@@ -154,8 +178,10 @@ def strips(tensor: Tensor, reader: Reader, strip_rows: int) -> Iterator[Strip]:
         yield Strip(memoryview(data), tensor.dtype, count, columns)
 
 
-def added(a: Sums, b: Sums) -> Sums:
-    return Sums(a.error_squares + b.error_squares, a.source_squares + b.source_squares, max(a.largest, b.largest))
+def encoder_for(form: Format, device: str, path: str | None, plan: ShardPlan) -> Encoder:
+    """An encoder for the dtype of the shard's quantised tensors, which the choice made one."""
+    dtypes = {o.source.dtype for o in plan.outputs if o.part is not None}
+    return form.encoder(device, path, dtypes.pop() if dtypes else "BF16")
 
 
 def not_finite(tensor: Tensor, file: str, error: Exception) -> CheckFailed:
@@ -168,4 +194,12 @@ def job_key(form: Format, source: SourcePart, plan: ShardPlan, amaxes: Mapping[s
     modules = sorted({o.source.name.removesuffix(WEIGHT) for o in plan.outputs if o.part is not None})
     shared = [[m, repr(amaxes.get(m)), repr(inputs.get(m))] for m in modules]
     layout = [[o.name, o.dtype, list(o.shape)] for o in plan.outputs]
-    return key_of("convert", form.name, form.version, source.file.digest.sha256, plan.name, layout, dict(plan.dropped), shared)
+    return key_of("convert", form.name, form.version, content_of(source), plan.name, layout, dict(plan.dropped), shared)
+
+
+def content_of(source: SourcePart) -> list[Any]:
+    """What stands for a source shard's content: the lock's digest, else the identity of the file on this disk."""
+    if source.file.digest.sha256:
+        return [source.file.digest.sha256]
+    path = source.file.on_disk()
+    return list(identity_of(path)) if path else []

@@ -39,7 +39,9 @@ class ShardPlan:
     dropped: Mapping[str, str]
 
 
-def plan_shard(name: str, tensors: Sequence[Tensor], choice: Choice, form: Format, dropped: Mapping[str, str], apart: Iterable[str]) -> ShardPlan:
+def plan_shard(
+    name: str, tensors: Sequence[Tensor], choice: Choice, form: Format, dropped: Mapping[str, str], apart: Iterable[str]
+) -> ShardPlan:
     """The plan of one shard. Parts whose suffix is in `apart` go to a shard of their own (see apart_shard)."""
     chosen, elsewhere = set(choice.quantised), set(apart)
     outputs: list[Output] = []

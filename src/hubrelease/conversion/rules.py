@@ -17,22 +17,26 @@ from hubrelease.weights import Tensor
 WEIGHT = ".weight"
 PLAIN_DTYPES = ("BF16", "F16", "F32")
 
-# What a module is, by the words that public checkpoints use. The first that fits gives the reason.
-PROTECTED: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("is an embedding", re.compile(r"(^|\.)(embed_tokens|embeddings?|wte|wpe|word_embeddings|position_embeddings|token_type_embeddings|pos_embed|embed_in|patch_embed(\.proj)?|shared)$")),  # noqa: E501
-    ("is an output head", re.compile(r"(^|\.)(lm_head|embed_out|output|score|classifier|pooler(\.dense)?|cls\..*|qa_outputs)$")),
-    ("is a norm", re.compile(r"(^|\.)([a-z0-9_]*norm[0-9a-z_]*|ln_?[a-z0-9]*|LayerNorm|layernorm[a-z0-9_]*)$")),
-    ("is a router", re.compile(r"(^|\.)(router|gate|gate_network|shared_expert_gate|wg)$")),
+LAST = {  # what a module is by the last word of its name, as public checkpoints write it
+    "is an embedding": "embed_tokens|embeddings?|wte|wpe|(word|position|token_type)_embeddings|pos_embed|embed_in|shared",
+    "is an output head": "lm_head|embed_out|output|score|classifier|pooler|qa_outputs",
+    "is a norm": "[a-z0-9_]*norm[0-9a-z_]*|ln_?[a-z0-9]*|LayerNorm|layernorm[a-z0-9_]*",
+    "is a router": "router|gate|gate_network|shared_expert_gate|wg",
+}
+PROTECTED = (
+    *((why, re.compile(rf"(^|\.)({words})$")) for why, words in LAST.items()),
+    ("is an embedding", re.compile(r"(^|\.)patch_embed(\.proj)?$")),
+    ("is an output head", re.compile(r"(^|\.)(pooler\.dense|cls\..*)$")),
 )
-# What stays in the base's dtype although it could be quantised.
-SENSITIVE: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("belongs to the vision part", re.compile(r"(^|\.)(visual|vision_tower|vision_model|vision_encoder|multi_modal_projector|mm_projector|image_newline|connector)(\.|$)")),  # noqa: E501
+VISION = "visual|vision_tower|vision_model|vision_encoder|multi_modal_projector|mm_projector|image_newline|connector"
+SENSITIVE = (  # what stays in the base's dtype although it could be quantised
+    ("belongs to the vision part", re.compile(rf"(^|\.)({VISION})(\.|$)")),
     ("belongs to the audio part", re.compile(r"(^|\.)(audio_tower|audio_model|audio_encoder)(\.|$)")),
     ("is a convolution", re.compile(r"(^|\.)(conv1d|conv|short_conv)$")),
-    ("is a small projection of linear attention", re.compile(r"(^|\.)(in_proj_a|in_proj_b|in_proj_ba|dt_proj|x_proj|b_proj|f_[ab]_proj|g_[ab]_proj)$")),
-    ("joins the MTP layer to the model", re.compile(r"(^|\.)(mtp\.fc|eh_proj|enorm|hnorm)$")),
+    ("is a small projection of linear attention", re.compile(r"(^|\.)(in_proj_(a|b|ba)|dt_proj|x_proj|b_proj|[fg]_[ab]_proj)$")),
+    ("joins the MTP layer to the model", re.compile(r"(^|\.)(mtp\.fc|eh_proj)$")),
     ("is part of the sparse-attention indexer", re.compile(r"(^|\.)indexer\.")),
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True)

@@ -62,10 +62,10 @@ def faults_of(block: Mapping[str, Any], pointer: str) -> Iterable[ConfigFault]:
         message = f"scale_fmt is {shown(block['scale_fmt'])}; transformers knows only float and ue8m0"
         yield ConfigFault("quant-config-invalid", pointer + "/scale_fmt", message, "write float, or ue8m0 if all scales are powers of two")
     mend = "write dynamic, which is what weights in blocks are read with" if size else "write dynamic or static"
-    if "activation_scheme" not in block:
+    if "activation_scheme" not in block and block.get("quant_method") != "mxfp8":
         message = "has no activation_scheme: vLLM refuses to load such a config, transformers takes dynamic"
         yield ConfigFault("activation-scheme", pointer, message, mend, "warning")
-    elif scheme not in ("dynamic", "static"):
+    elif "activation_scheme" in block and scheme not in ("dynamic", "static"):
         message = f"activation_scheme is {shown(scheme)}; readers know only dynamic and static"
         yield ConfigFault("activation-scheme", pointer + "/activation_scheme", message, mend)
     elif scheme == "static" and size:

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hubrelease import quantisation
 from hubrelease.containers import SINGLE, Located, WeightSet
 from hubrelease.patterns import PatternTooCostly
-from hubrelease.quantisation.layout import CODES, GLOBAL, INPUT, SCALE, ZERO, Layout, Part
-from hubrelease.quantisation.modules import Module, gather, is_linear
+from hubrelease.quantisation import values
+from hubrelease.quantisation.layout import Layout, Part
+from hubrelease.quantisation.modules import SCALES, Module, gather, is_linear
+from hubrelease.quantisation.part_faults import PartFault, judge
 from hubrelease.quantisation.rules import Names, ancestors
 from hubrelease.quantisation.scheme import Declaration, Declared, Scheme, mapping
+from hubrelease.quantisation.values import Reading
 
 if TYPE_CHECKING:
     from hubrelease.release import Release
@@ -27,59 +29,17 @@ DIGITS = re.compile(r"\d+")
 UNKNOWN = Declared("unknown")
 
 
-@dataclass(frozen=True, slots=True)
-class PartFault:
-    """One tensor of a module that is absent, misnamed, or of another dtype or shape than its Layout says."""
+class Scale(NamedTuple):
+    """A scale: the module that it belongs to, its part of the module's Layout (None: not known), its tensor and what it holds."""
 
-    kind: str
-    module: Module
-    part: Part
-    located: Located | None
-    message: str
+    module: str
+    part: Part | None
+    located: Located
+    reading: Reading
 
-
-# What tools call the same thing: a tensor of another format's name is found, and the one that is asked for is not.
-KINDRED = {
-    CODES: ("weight", "weight_packed", "qweight"),
-    SCALE: ("weight_scale", "weight_scale_inv", "scale", "scales", "qscale_weight", "weight_scales"),
-    GLOBAL: ("weight_scale_2", "weight_global_scale", "global_scale"),
-    INPUT: ("input_scale", "activation_scale", "input_global_scale", "act_scale", "input_scale_inv", "qscale_act"),
-    ZERO: ("weight_zero_point", "qzeros", "zeros", "biases"),
-}
-
-
-def judge(module: Module, layout: Layout, used: frozenset[tuple[str, str]]) -> Iterator[PartFault]:
-    """The faults of one module."""
-    codes = module.get(layout.codes.names)
-    sound = codes is not None and (not layout.codes.dtypes or codes.tensor.dtype in layout.codes.dtypes) and len(codes.tensor.shape) >= 2
-    logical = layout.logical(codes.tensor.shape) if sound and codes else None
-    for part in layout.parts:
-        located = module.get(part.names)
-        if located is None:
-            wanted = part.presence == "always" or (part.presence == "if-any" and (layout.name, part.leaf) in used)
-            if wanted:
-                yield absent(module, layout, part)
-        elif part.dtypes and located.tensor.dtype not in part.dtypes:
-            message = f"is {located.tensor.dtype}; {layout.name} wants {' or '.join(part.dtypes)}"
-            yield PartFault("tensor-dtype", module, part, located, message)
-        elif part.shapes and logical is not None and located.tensor.shape not in (shapes := part.shapes(logical)) and shapes:
-            message = f"is {list(located.tensor.shape)}; {wording(layout, logical)} wants {list(shapes[0])}"
-            yield PartFault("scale-shape", module, part, located, message)
-
-
-def absent(module: Module, layout: Layout, part: Part) -> PartFault:
-    stranger = next((leaf for leaf in KINDRED.get(part.role, ()) if leaf in module.parts and leaf not in layout.leaves), None)
-    if stranger:
-        message = f"the {part.role} is called {stranger}; {layout.name} calls it {part.leaf}"
-        return PartFault("scale-name", module, part, module.parts[stranger], message)
-    return PartFault("scale-missing", module, part, None, f"no {part.leaf}")
-
-
-def wording(layout: Layout, logical: tuple[int, ...]) -> str:
-    size = (
-        f" in blocks of {layout.block[0]} x {layout.block[1]}" if layout.block else f" in groups of {layout.group}" if layout.group else ""
-    )
-    return f"a weight of {list(logical)}{size}"
+    @property
+    def name(self) -> str:
+        return self.located.tensor.name
 
 
 class Quantised:
@@ -181,8 +141,9 @@ class Quantised:
         return tuple(fault for name, layout in self.layouts.items() for fault in self.faults_of(self.quantised[name], layout))
 
     def faults_of(self, module: Module, layout: Layout) -> Iterator[PartFault]:
-        judged = judge(module, layout, self.used_parts)
-        return (fault for fault in judged if fault.kind != "scale-missing" or not self.shared_scale(module))
+        for fault in judge(module, layout, self.used_parts):
+            if fault.kind != "scale-missing" or not self.shared_scale(module):
+                yield fault
 
     @cached_property
     def used_parts(self) -> frozenset[tuple[str, str]]:
@@ -203,13 +164,33 @@ class Quantised:
         layouts = self.layouts
         return {name: signature(m, layouts.get(name)) for name, m in self.modules.items() if name in self.quantised or is_linear(m)}
 
-    def tensors(self, *roles: str) -> Iterator[tuple[str, Module, Part, Located]]:
-        """(module's name, module, part, tensor) of the tensors of these roles, in modules whose Layout is known."""
-        for name, layout in self.layouts.items():
-            module = self.quantised[name]
-            for part in layout.parts:
-                if part.role in roles and (located := module.get(part.names)) is not None:
-                    yield name, module, part, located
+    # --------------------------------------------------------------------------------------------------- what scales hold
+
+    @cached_property
+    def scales(self) -> tuple[Scale, ...]:
+        """Every scale that was read (see values.read_all), with its part where the module's Layout is known. OSError."""
+        known: dict[str, tuple[str, Part | None]] = {}
+        rows = []
+        parts_of = {layout.name: {leaf: part for part in layout.parts for leaf in part.names} for layout in self.layouts.values()}
+        for name, module in self.modules.items():
+            layout = self.layouts.get(name)
+            parts = parts_of[layout.name] if layout else {}
+            for leaf, located in module.parts.items():
+                if leaf in SCALES and not (leaf == "scale" and module.codes is None):
+                    tensor = located.tensor.name
+                    known[tensor] = (name, parts.get(leaf))
+                    rows.append((tensor, located))
+        found = []
+        for tensor, located, data in values.read_all(self.release, rows):
+            owner, part = known[tensor]
+            found.append(Scale(owner, part, located, values.read(number_of(part, located), data)))
+        return tuple(found)
+
+
+def number_of(part: Part | None, located: Located) -> str:
+    """U8 scales of MX formats are exponents; other bytes are just bytes."""
+    exponents = part.value == "exponent" if part is not None else located.tensor.name.endswith("_scales")
+    return "F8_E8M0" if located.tensor.dtype == "U8" and exponents else located.tensor.dtype
 
 
 def signature(module: Module, layout: Layout | None) -> str:

@@ -7,10 +7,11 @@ are gathered as a stacked module `experts.gate_up_proj`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from hubrelease.containers import Located
+from hubrelease.quantisation.layout import Part
 from hubrelease.weights import Tensor
 
 QUANTISED_DTYPES = frozenset(
@@ -23,6 +24,7 @@ SCALE_LEAVES = frozenset(
      "input_global_scale", "input_zero_point", "activation_scale", "pre_quant_scale", "qscale_weight", "qscale_act")
 )  # fmt: skip
 KV_LEAVES = frozenset(("k_scale", "v_scale", "q_scale", "output_scale", "prob_output_scale", "prob_scale"))
+SCALES = SCALE_LEAVES | KV_LEAVES | {"scale", "scales", "weight_scales", "biases", "SCB", "weight.absmax", "_weight_scale"}
 STACKED = {  # endings of tensors of stacked experts → the leaf that they are
     "_blocks": "weight_blocks", "_scales": "weight_scales", "_scale_inv": "weight_scale_inv", "_weight_scale": "weight_scale",
     "_weight_scale_2": "weight_scale_2", "_weight_global_scale": "weight_global_scale", "_input_scale": "input_scale",
@@ -33,26 +35,22 @@ STACKED = {  # endings of tensors of stacked experts → the leaf that they are
 
 @dataclass(slots=True)
 class Module:
-    """A module and its tensors by leaf. `stacked` holds several experts in each tensor."""
+    """A module and its tensors by leaf. `codes` is the tensor of quantised codes, None where the weight has its original dtype.
+
+    `stacked` modules hold several experts in each tensor.
+    """
 
     name: str
     parts: dict[str, Located] = field(default_factory=dict)
     stacked: bool = False
+    codes: Located | None = None
 
-    def get(self, names: Iterable[str]) -> Located | None:
-        """The first tensor of these leaves that is there."""
-        return next((self.parts[name] for name in names if name in self.parts), None)
-
-    @property
-    def codes(self) -> Located | None:
-        """The tensor that holds quantised codes, None where the weight has its original dtype."""
-        weight = self.parts.get("weight")
-        if weight is not None and weight.tensor.dtype in QUANTISED_DTYPES and weight.tensor.shape:
-            return weight
-        for leaf in self.parts.keys() & CODE_LEAVES:
-            if self.parts[leaf].tensor.dtype in QUANTISED_DTYPES:
-                return self.parts[leaf]
-        return None
+    def get(self, part: Part) -> Located | None:
+        """The tensor of a part, under the format's own name or one that readers take as well."""
+        found = self.parts.get(part.leaf)
+        if found is None and part.aliases:
+            found = next((self.parts[leaf] for leaf in part.aliases if leaf in self.parts), None)
+        return found
 
     @property
     def weight(self) -> Located | None:
@@ -67,6 +65,14 @@ class Module:
         return anchor.file
 
 
+def codes_of(parts: Mapping[str, Located]) -> Located | None:
+    weight = parts.get("weight")
+    if weight is not None and weight.tensor.dtype in QUANTISED_DTYPES and weight.tensor.shape:
+        return weight
+    others = (parts[leaf] for leaf in sorted(parts.keys() & CODE_LEAVES))
+    return next((located for located in others if located.tensor.dtype in QUANTISED_DTYPES), None)
+
+
 def gather(tensors: Mapping[str, Located]) -> dict[str, Module]:
     """{name: Module} of all tensors, in one pass."""
     modules: dict[str, Module] = {}
@@ -76,6 +82,8 @@ def gather(tensors: Mapping[str, Located]) -> dict[str, Module]:
         if module is None:
             module = modules[owner] = Module(owner, stacked=stacked)
         module.parts[leaf] = located
+    for module in modules.values():
+        module.codes = codes_of(module.parts)
     return modules
 
 

@@ -31,7 +31,7 @@ PARTS: Mapping[str, tuple[Part, ...]] = {
     "torchao": (Part("_weight_qdata", CODES, ("I8", "U8", "F8_E4M3", "I32")), Part("_weight_scale", SCALE, presence="optional")),
     "quanto": (Part("weight._data", CODES, ("I8", "U8", "F8_E4M3")), Part("weight._scale", SCALE)),
     "hqq": (Part("W_q", CODES, ("U8", "I32", "F16", "BF16")),),
-    "mlx": (Part("weight", CODES, ("U32",)), Part("scales", SCALE), Part("biases", ZERO, presence="if-any")),
+    "mlx": (Part("weight", CODES, ("U32",)), Part("scales", SCALE), Part("biases", ZERO, presence="optional")),
 }  # fmt: skip
 LISTS = ("modules_to_not_convert", "llm_int8_skip_modules", "skip_modules", "ignored_layers", "exclude", "modules_in_block_to_not_quantize")
 

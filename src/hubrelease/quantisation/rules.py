@@ -125,13 +125,24 @@ def spellings(name: str) -> Iterator[str]:
             yield other + name[len(one) :]
         elif name.startswith(other):
             yield one + name[len(other) :]
-    yield "model." + name
-    if name.startswith("model."):
-        yield name[6:]
+    for part in ("model.", "language_model."):
+        yield part + name
+        if name.startswith(part):
+            yield name[len(part) :]
+
+
+# What vLLM calls the projections that it keeps in one matrix; some lists name that matrix, while the checkpoint has its parts.
+WHOLE = {
+    "qkv_proj": ("q_proj", "k_proj", "v_proj"), "gate_up_proj": ("gate_proj", "up_proj"), "in_proj_qkvz": ("in_proj_qkv", "in_proj_z"),
+    "in_proj_ba": ("in_proj_b", "in_proj_a"), "fused_qkv_a_proj": ("q_a_proj", "kv_a_proj_with_mqa"), "w13": ("w1", "w3"),
+}  # fmt: skip
 
 
 def respelt(names: Names, entry: str) -> list[str]:
-    return [found for other in spellings(entry) for found in names.under(other)]
+    """Modules that an entry may mean in another spelling of its path, or as one fused matrix."""
+    parent, dot, leaf = entry.rpartition(".")
+    others = [*spellings(entry), *(f"{parent}{dot}{part}" for part in WHOLE.get(leaf, ()))]
+    return [found for other in others for found in names.under(other)]
 
 
 # --------------------------------------------------------------------------------------------- one function a kind of list

@@ -94,6 +94,7 @@ class Declaration:
         if self.scheme.layers is not None:
             self.keys = rules.layer_map(self.names, self.scheme.layers)
         self.by_class: Group | None = None
+        self.strange_class = False  # LlamaAttention, FusedMoE, …: which modules are of that class can't be told from names
         self.scoped = bool(self.scheme.scope) and any(self.scheme.scope in name for name in self.names.all)
         for group in self.scheme.groups:
             for number, target in enumerate(group.targets or ()):
@@ -109,9 +110,10 @@ class Declaration:
             found = regex.select(self.names.all)
         elif target in self.names.set:
             found = [target]
-        elif "." not in target:  # the name of a class: Linear, LlamaAttention
+        elif "." not in target:  # the name of a class
             if "Linear" in target and self.by_class is None:
                 self.by_class = group
+            self.strange_class = self.strange_class or "Linear" not in target
             return
         else:
             found = rules.respelt(self.names, target)
@@ -132,15 +134,16 @@ class Declaration:
             return self.of_map(name, doubt)
         group = self.named.get(name) or self.by_class
         if group is None:
-            return Declared(
-                "excluded" if scheme.thorough else "unknown", entry=doubt or Entry("no target names it", f"{scheme.pointer}/config_groups")
-            )
+            nobody = doubt or Entry("no target names it", f"{scheme.pointer}/config_groups")
+            return Declared("excluded" if scheme.thorough and not self.strange_class else "unknown", entry=nobody)
         state = "either" if doubt else "quantised" if scheme.thorough else "unknown"
         return Declared(state, group.layout, doubt, name in self.named)
 
     def of_map(self, name: str, doubt: Entry | None) -> Declared:
         assert self.scheme.layers is not None
         key = self.keys.get(name)
+        if key is None and not self.scheme.thorough:
+            return Declared("unknown")
         if key is None:
             pointer = f"{self.scheme.pointer}/quantized_layers"
             return Declared("either" if doubt else "excluded", entry=doubt or Entry("quantized_layers does not name it", pointer))

@@ -22,37 +22,80 @@ SMALL = 64 * 2**10  # always read
 LARGE = 256 * 2**20  # bytes of larger scale tensors that are read in all; the rest only with `release.deep`
 
 
-class Read(NamedTuple):
-    """A tensor's name, place and bytes."""
+RUN = 2**20  # neighbours are read together up to this size
 
-    name: str
-    located: Located
-    data: bytes
+Row = tuple[str, Located]
 
 
-def read_all(release: Release, tensors: Iterable[tuple[str, Located]]) -> Iterator[Read]:
-    """The bytes of small tensors, and of larger ones until LARGE is spent (all with `deep`); each file is opened once. OSError."""
+def read_all(release: Release, tensors: Iterable[Row]) -> Iterator[tuple[str, Located, bytes]]:
+    """(name, tensor, bytes) of small tensors, and of larger ones until LARGE is spent (all with `deep`). OSError.
+
+    Each file is opened once, and tensors that lie side by side are read in one piece.
+    """
     limit: float = math.inf if release.deep else LARGE
-    by_file: dict[str, list[tuple[str, Located]]] = {}
-    for name, located in tensors:
-        by_file.setdefault(located.file, []).append((name, located))
+    by_file: dict[str, list[Row]] = {}
+    for row in tensors:
+        by_file.setdefault(row[1].file, []).append(row)
     for file, rows in by_file.items():
         header = release.containers.all[file].header
         if header is None or file in release.partial:
             continue
+        rows.sort(key=lambda row: row[1].tensor.begin)
+        wanted = []
+        for row in rows:
+            size = row[1].tensor.size
+            if size <= SMALL or size <= limit:
+                limit -= size if size > SMALL else 0
+                wanted.append(row)
         fd, _ = release.folder.open_file(file)
         try:
-            for name, located in sorted(rows, key=lambda row: row[1].tensor.begin):
-                size = located.tensor.size
-                if size > SMALL:
-                    if size > limit:
-                        continue
-                    limit -= size
-                data = os.pread(fd, size, header.data_start + located.tensor.begin)
-                if len(data) == size:
-                    yield Read(name, located, data)
+            for run in runs(wanted):
+                yield from split_run(run, fd, header.data_start)
         finally:
             os.close(fd)
+
+
+def runs(rows: list[Row]) -> Iterator[list[Row]]:
+    """Rows whose tensors follow each other without a gap, at most RUN bytes together."""
+    run: list[Row] = []
+    for row in rows:
+        tensor = row[1].tensor
+        if run and (tensor.begin != run[-1][1].tensor.end or tensor.end - run[0][1].tensor.begin > RUN):
+            yield run
+            run = []
+        run.append(row)
+    if run:
+        yield run
+
+
+def split_run(run: list[Row], fd: int, start: int) -> Iterator[tuple[str, Located, bytes]]:
+    begin = run[0][1].tensor.begin
+    data = os.pread(fd, run[-1][1].tensor.end - begin, start + begin)
+    for name, located in run:
+        tensor = located.tensor
+        piece = data[tensor.begin - begin : tensor.end - begin]
+        if len(piece) == tensor.size:
+            yield name, located, piece
+
+
+class Reading(NamedTuple):
+    """What a tensor of scales holds: how many values are not finite, negative, zero; the largest; the bytes of a scalar."""
+
+    not_finite: int
+    negative: int
+    zero: int
+    largest: float
+    scalar: bytes
+
+
+def read(dtype: str, data: bytes) -> Reading:
+    if dtype == "F32" and len(data) == 4:  # most scales of an expert model are such scalars
+        (value,) = struct.unpack("<f", data)
+        finite = math.isfinite(value)
+        return Reading(int(not finite), int(value < 0), int(value == 0), value if finite and value > 0 else 0.0, data)
+    return Reading(
+        not_finite(dtype, data), negative(dtype, data), zeros(dtype, data), largest(dtype, data), data if len(data) <= 8 else b""
+    )
 
 
 # ------------------------------------------------------------------------------------------------------------ specials
@@ -87,26 +130,30 @@ def negative(dtype: str, data: bytes) -> int:
 
 def zeros(dtype: str, data: bytes) -> int:
     width = 1 if dtype.startswith("F8_E4M3") else WIDTH.get(dtype)
-    if width is None or not {0x00, 0x80} & set(data[width - 1 :: width]):
+    if width is None or not data:
         return 0
-    return sum(value == 0 for value in numbers(dtype, data))
+    high = data[width - 1 :: width]
+    if b"\0" not in high and b"\x80" not in high:
+        return 0
+    return high.count(0) + high.count(0x80) if width == 1 else sum(value == 0 for value in numbers(dtype, data))
+
+
+EXACT = 4096  # values; of more, BF16 and F32 are judged by their high bytes
 
 
 def largest(dtype: str, data: bytes) -> float:
-    """The largest finite value, 0.0 if there is none above it."""
-    if not data:
-        return 0.0
+    """The largest finite value, 0.0 if there is none above it; of very many BF16 or F32 values a bound at most four times as large."""
     if dtype == "F8_E4M3":
-        return e4m3()[max(data.translate(None, bytes([0x7F, *range(0x80, 0x100)])), default=0)]
+        return e4m3()[next((byte for byte in range(0x7E, 0, -1) if byte in data), 0)]
     if dtype in ("F8_E8M0", "U8"):
-        top = max(data.translate(None, b"\xff"), default=0)
-        return math.ldexp(1.0, top - 127)
-    if dtype in ("BF16", "F32"):  # positive floats are ordered as their bits are
-        high = data[WIDTH[dtype] - 1 :: WIDTH[dtype]]
-        if not high.translate(None, bytes(range(0x7F))):  # all positive and finite
-            top = max(struct.iter_unpack("<H" if dtype == "BF16" else "<I", data))[0]
-            return float(struct.unpack("<f", struct.pack("<I", top << 16 if dtype == "BF16" else top))[0])
-    return max((v for v in numbers(dtype, data) if math.isfinite(v)), default=0.0)
+        top = next((byte for byte in range(0xFE, -1, -1) if byte in data), None)
+        return 0.0 if top is None else math.ldexp(1.0, top - 127)
+    width = WIDTH.get(dtype, 0)
+    if dtype in ("BF16", "F32") and len(data) > EXACT * width:
+        high = data[width - 1 :: width]
+        top = next((byte for byte in range(0x7E, 0, -1) if byte in high), 0)
+        return float(struct.unpack("<f", bytes([0xFF, 0xFF, 0xFF, top]))[0])
+    return max((value for value in numbers(dtype, data) if math.isfinite(value) and value > 0), default=0.0)
 
 
 def powers_of_two(dtype: str, data: bytes) -> bool:
