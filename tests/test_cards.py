@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -22,6 +23,7 @@ from hubrelease.digest import FileDigest
 from hubrelease.errors import Problem
 from hubrelease.facts import Facts
 from hubrelease.lock import Lock, LockedSource
+from hubrelease.markdown import FILTERS
 from hubrelease.payload import Payload
 from hubrelease.templating import MAX_STEPS
 
@@ -307,6 +309,21 @@ def test_a_trace_function_that_was_there_is_there_again(tmp_path: Path) -> None:
         assert sys.gettrace() is trace
     finally:
         sys.settrace(before)
+
+
+DOCS = (Path(__file__).parent.parent / "docs" / "templates.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", re.findall(r"^\| `(\w+)` \|", DOCS, re.M))
+def test_a_name_that_the_docs_list_is_defined(tmp_path: Path, name: str) -> None:
+    assert own(tmp_path, "{{ " + name + " is defined }}") == "True\n"
+
+
+def test_the_docs_list_the_filters_and_blocks() -> None:
+    listed = set(re.findall(r"`(\w+)`", DOCS))
+    template = (Path(__file__).parent.parent / "templates" / "card.md.j2").read_text("utf-8")
+    assert set(FILTERS) <= listed
+    assert set(re.findall(r"{% block (\w+) %}", template)) <= listed
 
 
 def test_values_are_not_templates(tmp_path: Path) -> None:

@@ -95,7 +95,9 @@ def test_a_remembered_vocabulary_is_not_taken_for_another():
     reader = Reader()
     for change in ("w0", "another"):
         words[0] = change
-        rows = key("tokens", ARRAY, struct.pack("<IQ", STRING, len(words)) + b"".join(map(text, words))) + key("last", I32, struct.pack("<i", 5))
+        rows = key("tokens", ARRAY, struct.pack("<IQ", STRING, len(words)) + b"".join(map(text, words))) + key(
+            "last", I32, struct.pack("<i", 5)
+        )
         assert read(gguf(None, rows, 2), reader).keys["last"] == 5
 
 

@@ -33,8 +33,13 @@ from hubrelease.pickle_stream import Stream
 from hubrelease.pickles import Budget, Pickled
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20) | st.binary(max_size=20)
-OBJECTS = st.builds(collections.OrderedDict) | st.dates() | st.decimals() | st.fractions() | st.builds(collections.Counter) | st.complex_numbers()
-VALUES = st.recursive(SCALARS | OBJECTS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4) | st.tuples(inner, inner))
+OBJECTS = (
+    st.builds(collections.OrderedDict) | st.dates() | st.decimals() | st.fractions() | st.builds(collections.Counter) | st.complex_numbers()
+)
+VALUES = st.recursive(
+    SCALARS | OBJECTS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4) | st.tuples(inner, inner),
+)
 CONTAINERS = st.lists(VALUES, max_size=4) | st.dictionaries(st.text(max_size=5), VALUES, max_size=4) | OBJECTS
 
 
@@ -122,7 +127,11 @@ def _loads(data: bytes) -> bool:
     return True
 
 
-@given(st.recursive(SCALARS.filter(lambda v: not isinstance(v, bytes)), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=10))
+@given(
+    st.recursive(
+        SCALARS.filter(lambda v: not isinstance(v, bytes)), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=10
+    )
+)
 def test_json_is_no_pickle(value):
     assert look(json.dumps(value).encode()) is None
 
@@ -142,7 +151,11 @@ def test_changed_bytes_never_raise(value, protocol, data):
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
         archive.writestr("m/data.pkl", pickle.dumps(value, protocol))
-    for whole in (bytearray(out.getvalue()), bytearray(pickle.dumps(value, protocol)), bytearray(gzip.compress(pickle.dumps(value, protocol)))):
+    for whole in (
+        bytearray(out.getvalue()),
+        bytearray(pickle.dumps(value, protocol)),
+        bytearray(gzip.compress(pickle.dumps(value, protocol))),
+    ):
         for _ in range(data.draw(st.integers(1, 6))):
             whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
         look(bytes(whole))
@@ -227,7 +240,17 @@ def test_the_stack_is_followed_to_the_names():
     random.seed(7)
     for _ in range(200):
         keys = random.sample(range(256), 2)
-        data = b"\x80\x04\x8c\x02osq" + bytes([keys[0]]) + b"0\x8c\x06systemq" + bytes([keys[1]]) + b"0N0(K\1K\2l0h" + bytes([keys[0]]) + b"h" + bytes([keys[1]]) + b"\x93."
+        data = (
+            b"\x80\x04\x8c\x02osq"
+            + bytes([keys[0]])
+            + b"0\x8c\x06systemq"
+            + bytes([keys[1]])
+            + b"0N0(K\1K\2l0h"
+            + bytes([keys[0]])
+            + b"h"
+            + bytes([keys[1]])
+            + b"\x93."
+        )
         stream = Stream(Memory(data), 0, 1000)
         stream.follow()
         assert stream.imports == {("os", "system")}
@@ -244,5 +267,14 @@ def test_dangerous_imports(module, name, wanted):
 
 
 def test_objects_of_the_standard_library_are_harmless():
-    values = [datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc), decimal.Decimal(1), fractions.Fraction(1, 2), collections.deque(), {1, 2}, range(3), slice(1), ValueError("x")]
+    values = [
+        datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC),
+        decimal.Decimal(1),
+        fractions.Fraction(1, 2),
+        collections.deque(),
+        {1, 2},
+        range(3),
+        slice(1),
+        ValueError("x"),
+    ]
     assert not look(pickle.dumps(values, 4)).dangerous

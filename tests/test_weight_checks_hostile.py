@@ -14,7 +14,9 @@ from weight_files import INDEX, entry, opened, problems_of, raw, sharded
 from hubrelease import verify_release
 from hubrelease.release import Release
 
-ODD = st.sampled_from(["", "..", "../x", "/etc/passwd", "a/b", "model.safetensors", "model-00001-of-00002.safetensors", "\u202e", "\0", "x" * 2000, "C:\\x"])
+ODD = st.sampled_from(
+    ["", "..", "../x", "/etc/passwd", "a/b", "model.safetensors", "model-00001-of-00002.safetensors", "\u202e", "\0", "x" * 2000, "C:\\x"]
+)
 JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | ODD,
                     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(ODD, inner, max_size=3), max_leaves=8)  # fmt: skip
 QUIET = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -31,7 +33,11 @@ def again(release: Release, files: dict[str, bytes]) -> Release:
 @given(JSON, JSON, JSON)
 def test_any_index(tmp_path_factory, whole, rows, metadata):
     release = base(tmp_path_factory)
-    for value in (whole, {"weight_map": rows, "metadata": metadata}, {"weight_map": {"w": rows, "model.norm.weight": "model.safetensors"}, "metadata": {"total_size": metadata}}):
+    for value in (
+        whole,
+        {"weight_map": rows, "metadata": metadata},
+        {"weight_map": {"w": rows, "model.norm.weight": "model.safetensors"}, "metadata": {"total_size": metadata}},
+    ):
         assert problems_of(again(release, {INDEX: tiny.dumps(value)}))
 
 
@@ -50,7 +56,12 @@ def test_any_spec_and_config(tmp_path_factory, spec, config):
        st.binary(max_size=40))  # fmt: skip
 def test_any_header(tmp_path_factory, header, body):
     release = base(tmp_path_factory)
-    problems_of(again(release, {"model.safetensors": raw(header, body), "adapter_model.safetensors": raw(header, body), INDEX: sharded()[INDEX] or b""}))
+    problems_of(
+        again(
+            release,
+            {"model.safetensors": raw(header, body), "adapter_model.safetensors": raw(header, body), INDEX: sharded()[INDEX] or b""},
+        )
+    )
 
 
 MADE: dict[str, Any] = {}

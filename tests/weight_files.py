@@ -49,7 +49,9 @@ def problems_of(release: Release) -> list[Problem]:
     return found
 
 
-def problems(tmp_path: Path, changes: Mapping[str, bytes | None] | None = None, spec: Mapping[str, Any] | None = None, **more: bool) -> list[Problem]:
+def problems(
+    tmp_path: Path, changes: Mapping[str, bytes | None] | None = None, spec: Mapping[str, Any] | None = None, **more: bool
+) -> list[Problem]:
     return problems_of(opened(tmp_path, changes, spec, **more))
 
 
@@ -76,7 +78,10 @@ def shards_of(tensors: Tensors, count: int) -> dict[str, dict[str, tiny.Tensor]]
 
 def index_of(shards: Mapping[str, Tensors], **metadata: Any) -> dict[str, Any]:
     total = sum(len(data) for tensors in shards.values() for _, _, data in tensors.values())
-    return {"metadata": {"total_size": total, **metadata}, "weight_map": {name: file for file, tensors in shards.items() for name in tensors}}
+    return {
+        "metadata": {"total_size": total, **metadata},
+        "weight_map": {name: file for file, tensors in shards.items() for name in tensors},
+    }
 
 
 def sharded(tensors: Tensors | None = None, count: int = 2, folder: str = "") -> dict[str, bytes | None]:
@@ -96,7 +101,13 @@ def with_index(files: Mapping[str, bytes | None], change: Any, path: str = INDEX
 
 def raw(header: object, body: bytes = b"", *, pad: bool = True) -> bytes:
     """A container of a header of one's choice: a value, or its text."""
-    text = header if isinstance(header, bytes) else header.encode() if isinstance(header, str) else json.dumps(header, separators=(",", ":")).encode()
+    text = (
+        header
+        if isinstance(header, bytes)
+        else header.encode()
+        if isinstance(header, str)
+        else json.dumps(header, separators=(",", ":")).encode()
+    )
     text += b" " * (-len(text) % 8) if pad else b""
     return struct.pack("<Q", len(text)) + text + body
 
@@ -123,7 +134,10 @@ def gguf(tensors: Mapping[str, tuple[int, list[int], bytes]] | None = None, keys
          version: int = 3, alignment: int = 32, split: tuple[int, int, int] | None = None) -> bytes:  # fmt: skip
     """A GGUF file of (type, shape, data) tensors; `split` writes split.no, split.count and split.tensors.count."""
     tensors = {"token_embd.weight": (0, [4, 2], bytes(32)), "output_norm.weight": (0, [4], bytes(16))} if tensors is None else tensors
-    rows = [key("general.architecture", STRING, text("llama")), key("tokenizer.ggml.tokens", ARRAY, struct.pack("<IQ", STRING, 3) + text("a") + text("b") + text("c"))]
+    rows = [
+        key("general.architecture", STRING, text("llama")),
+        key("tokenizer.ggml.tokens", ARRAY, struct.pack("<IQ", STRING, 3) + text("a") + text("b") + text("c")),
+    ]
     if split:
         rows += [key("split.no", U16, struct.pack("<H", split[0])), key("split.count", U16, struct.pack("<H", split[1]))]
         rows.append(key("split.tensors.count", I32, struct.pack("<i", split[2])))

@@ -75,7 +75,7 @@ class WeightSet:
 
 
 class Containers:
-    """Every safetensors file of a release."""
+    """Every safetensors and GGUF file of a release, and every shard index."""
 
     def __init__(self, release: Release) -> None:
         self.release = release

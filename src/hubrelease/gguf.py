@@ -18,7 +18,8 @@ from hubrelease.weights import Fault
 MAGIC = b"GGUF"
 VERSIONS = (2, 3)
 DEFAULT_ALIGNMENT = 32
-MAX_DIMENSIONS, MAX_NAME_BYTES = 4, 63  # GGML_MAX_DIMS; GGML_MAX_NAME without its NUL
+MAX_DIMENSIONS = 4  # GGML_MAX_DIMS
+MAX_NAME_BYTES = 63  # GGML_MAX_NAME without its NUL; stable-diffusion.cpp and others are built with a larger one
 MAX_KEYS, MAX_TENSORS = 100_000, 1_000_000
 MAX_STRINGS = 8_000_000  # in all arrays of a file: a sparse file can promise billions of empty ones
 MAX_TEXT_BYTES = 65_535  # of a key, by the format's text
@@ -225,8 +226,6 @@ def alignment_of(keys: Mapping[str, object]) -> int:
 
 def read_tensor(cursor: Cursor) -> GgufTensor:
     name = cursor.text("a tensor's name")
-    if len(name.encode()) > MAX_NAME_BYTES:
-        raise BadGguf(f"the tensor name {name[:80]!r} is longer than {MAX_NAME_BYTES} bytes")
     dimensions = cursor.number("I", f"the dimensions of {name!r}")
     if dimensions > MAX_DIMENSIONS:
         raise BadGguf(f"{name!r} has {dimensions} dimensions; {MAX_DIMENSIONS} is the limit")
@@ -257,6 +256,9 @@ def data_faults(cursor: Cursor, tensors: list[GgufTensor], alignment: int) -> It
     if unknown:
         message = f"{len(unknown)} tensors are of a type that mainline ggml does not know ({unknown[0].name!r}: {unknown[0].type})"
         yield Fault("gguf-invalid", message, unknown[0].name, remark=True)
+    if long := [t.name for t in tensors if len(t.name.encode()) > MAX_NAME_BYTES]:
+        message = f"the tensor name {long[0][:130]!r} is longer than {MAX_NAME_BYTES} bytes; llama.cpp refuses it"
+        yield Fault("gguf-invalid", message, long[0], remark=True)
     start = padded(cursor.position, alignment)
     expected: int | None = 0
     for tensor in tensors:

@@ -187,7 +187,7 @@ def patiently(call: Callable[[], T], is_download: bool = False) -> T:
     for attempt in range(TRIES):
         try:
             return call()
-        except HTTPError as error:
+        except (HTTPError, AttributeError, RuntimeError) as error:
             wait = wait_for(error, attempt, is_download)
             if wait is None or attempt == TRIES - 1:
                 raise
@@ -200,6 +200,9 @@ def wait_for(error: Any, attempt: int, is_download: bool) -> float | None:
     from httpx2 import ConnectError, RemoteProtocolError, TimeoutException
 
     response = getattr(error, "response", None)
+    if isinstance(error, (AttributeError, RuntimeError)):
+        # A thread that can't connect closes the client that all threads share: the others find it closed, or None.
+        return float(2**attempt) * 0.5 if re.search("NoneType|closed", str(error)) else None
     if response is None:
         by_client = is_download and isinstance(error, (ConnectError, TimeoutException, RemoteProtocolError))
         return None if by_client else float(2**attempt) * 0.5
@@ -236,10 +239,10 @@ def translated(repo: str, revision: str, path: str | None = None) -> Iterator[No
         raise failed(place, f"is no repository id: {error}", "write org/name") from None
     except (httpx2.HTTPError, OSError) as error:
         raise unreachable(place, error) from None
-    except (ValueError, LookupError, TypeError, AttributeError) as error:  # a proxy's page where an answer of a Hub should be
+    except (ValueError, LookupError, TypeError) as error:  # a proxy's page where an answer of a Hub should be
         message = f"was not answered as a Hub answers: {first_line(error)}"
         raise failed(place, message, "check HF_ENDPOINT and the proxy, then run again") from None
-    except RuntimeError as error:  # all that hf_xet raises
+    except (RuntimeError, AttributeError) as error:  # what hf_xet raises, and see wait_for
         raise unreachable(place, error) from None
 
 

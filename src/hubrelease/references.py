@@ -23,6 +23,7 @@ LEFTOVERS = re.compile(
 )
 NEVER_OPENED = ("special_tokens_map_file", "added_tokens_file", "chat_template_file")  # transformers reads its own, whatever these say
 OPENED = ("vocab_file", "merges_file", "tokenizer_file", "spm_file", "source_spm", "target_spm", "bpe_codes")
+CONFIGURED = ("Pooling", "Dense", "WordEmbeddings", "CNN", "LSTM", "WeightedLayerPooling")
 MAX_VALUES = 100_000
 MAX_BYTES = 2**20
 
@@ -115,6 +116,6 @@ def pooling_modules(release: Release, path: str) -> Iterator[tuple[int, str]]:
     """(row, folder) of the modules of modules.json that can't be loaded without a config of their own."""
     for number, row in enumerate(as_rows(release.json(path))):
         kind, place = as_mapping(row).get("type"), as_mapping(row).get("path")
-        if isinstance(kind, str) and isinstance(place, str) and kind.startswith("sentence_transformers."):
-            if place and kind.rpartition(".")[2] in ("Pooling", "Dense", "WordEmbeddings", "CNN", "LSTM", "WeightedLayerPooling"):
-                yield number, place
+        library, _, name = kind.rpartition(".") if isinstance(kind, str) else ("", "", "")
+        if isinstance(place, str) and place and name in CONFIGURED and library.startswith("sentence_transformers."):
+            yield number, place

@@ -83,7 +83,8 @@ WEBHOOK = re.compile(rb"/api/webhooks/[0-9]{10,30}/([A-Za-z0-9_-]{40,100})")
 TELEGRAM = re.compile(rb"(?<![0-9])([0-9]{8,10}:AA[A-Za-z0-9_-]{33})(?![A-Za-z0-9_-])")
 NETRC = re.compile(rb"machine\s{1,8}\S{1,200}\s{1,8}login\s{1,8}\S{1,200}\s{1,8}password\s{1,8}(\S{6,200})")
 NPM = re.compile(rb"(?<!/localhost:[0-9]{4}/:)_authToken\s{0,4}=\s{0,4}([A-Za-z0-9_-]{20,200})")
-WANDB_KEY = re.compile(rb"(?<![0-9a-f])([0-9a-f]{40})(?![0-9a-f])")
+WANDB_KEY = re.compile(rb"(?<![0-9a-f@/])([0-9a-f]{40})(?![0-9a-f])")
+WANDB_NEAR = re.compile(rb"(?is)wandb.{0,60}(key|login|password|token|secret)")
 JWT = re.compile(rb"(?<![A-Za-z0-9_-])(eyJ[A-Za-z0-9_-]{10,4000}\.eyJ[A-Za-z0-9_-]{10,8000}\.[A-Za-z0-9_-]{10,2000})")
 AROUND = (
     ("AWS", b"access", AWS_SECRET), ("Azure storage", b"AccountKey=", AZURE), ("Slack", b"hooks.slack.com/", HOOKS),
@@ -135,8 +136,8 @@ def candidates(data: bytes, file: str, plain: bool) -> Iterator[tuple[str, int, 
             yield from ((service, m.start(1), m[1]) for m in tries(form, data) if looks_random(m[1]))
     if b"://" in data:
         yield from url_passwords(data)
-    if re.search(rb"(?i)wandb", data):
-        near = (m for m in tries(WANDB_KEY, data) if b"wandb" in line_before(data, m.start()).lower())
+    if b"wandb" in data.lower():
+        near = (m for m in tries(WANDB_KEY, data) if WANDB_NEAR.search(data, max(m.start() - 100, 0), m.start()))
         yield from (("Weights & Biases", m.start(1), m[1]) for m in near)
     assigned = (m for m in tries(ASSIGNED, data) if looks_random(m[1]) and SERVICES.search(data, max(m.start() - 60, 0), m.start()))
     yield from (("named key", m.start(1), m[1]) for m in assigned)
@@ -145,11 +146,6 @@ def candidates(data: bytes, file: str, plain: bool) -> Iterator[tuple[str, int, 
 
 def tries(form: re.Pattern[bytes], data: bytes) -> Iterator[re.Match[bytes]]:
     return islice(form.finditer(data), TRIES)
-
-
-def line_before(data: bytes, position: int) -> bytes:
-    """The 100 bytes before `position`, of its line and the one above: JSON puts a key and its value on one, YAML may not."""
-    return data[max(position - 100, 0) : position]
 
 
 def private_keys(data: bytes) -> Iterator[tuple[str, int, bytes]]:

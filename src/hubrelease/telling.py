@@ -12,13 +12,18 @@ SHOWN = 20  # findings of one kind in one file: nobody reads a thousand
 
 
 def few(problems: Iterable[Problem], shown: int = SHOWN) -> Iterator[Problem]:
-    """The first `shown` problems; one more says how many were left out."""
+    """The first `shown` problems; one more says how many were left out, and is an error if one of those is."""
     rest = iter(problems)
     yield from islice(rest, shown)
-    if (first := next(rest, None)) is not None:
-        more = 1 + sum(1 for _ in rest)
-        place = replace(first.where, line=None, pointer=None, tensor=None)
-        yield replace(first, where=place, message=f"has {more} more of the kind that {first.code} tells of") if more > 1 else first
+    untold = list(islice(rest, 1))
+    if not untold:
+        return
+    more, worst = 1, untold[0]
+    for problem in rest:
+        more += 1
+        worst = problem if problem.severity == "error" and worst.severity != "error" else worst
+    place = replace(worst.where, line=None, pointer=None, tensor=None)
+    yield replace(worst, where=place, message=f"{more} more like the ones before it are not listed") if more > 1 else worst
 
 
 def named(items: Iterable[str], shown: int = 3) -> str:

@@ -59,7 +59,7 @@ class TrussConfig:
     def model_paths(self) -> list[str]:
         """Absolute paths of models that the command names."""
         words, found = self.command, []
-        for word, following in zip(words, [*words[1:], ""], strict=True):
+        for word, following in zip(words, [*words[1:], ""], strict=False):
             option, equals, value = word.partition("=")
             if option in MODEL_OPTIONS:
                 found.append(value if equals else following)
@@ -69,7 +69,7 @@ class TrussConfig:
 
     def option(self, *names: str) -> str | None:
         words = self.command
-        for word, following in zip(words, [*words[1:], ""], strict=True):
+        for word, following in zip(words, [*words[1:], ""], strict=False):
             option, equals, value = word.partition("=")
             if option in names:
                 return value if equals else following

@@ -662,6 +662,10 @@ def base_name(path: str) -> bytes:
     return path.rsplit("/", 1)[-1].encode("utf-8", "surrogateescape")
 
 
+def litter(path: str) -> bool:
+    return LITTER.search(path) is not None and not LOCAL_DIR.fullmatch(path)
+
+
 def unlisted_finding(path: str, why: str | None) -> Finding:
     if why:
         message = f"is not listed in {PROVENANCE}, and {why}"
@@ -759,6 +763,8 @@ def check_folder(
         findings += found
     if provenance.document is not None:
         findings += unlisted_findings(folder, entries, provenance.subjects)
+    else:  # nothing says what should be here, but litter is litter
+        findings += [unlisted_finding(path, None) for path, entry in entries.items() if entry.kind == "file" and litter(path)]
     if missing:  # contract.md 2: absences and the halves of what is absent are one finding
         findings = [f for f in findings if f.kind != "leftover" or not f.file.endswith(".incomplete")]
     return Result(provenance, entries, findings, missing, len(present), sum(s.size for s in present))

@@ -2,14 +2,19 @@ from __future__ import annotations
 
 import pytest
 import tiny
-from weight_files import judged, one, problems
+from weight_files import judged, one, problems, problems_of
+
+from hubrelease import verify_release
+from hubrelease.release import Release
 
 
 def pointer(size: int = 4_000_000_000) -> bytes:
     return f"version https://git-lfs.github.com/spec/v1\noid sha256:{'ab' * 32}\nsize {size}\n".encode()
 
 
-@pytest.mark.parametrize("path", ["model.safetensors", "adapter_config.json", "tokenizer.json", "model-Q4_K_M.gguf", "pytorch_model.bin", "a/b.png"])
+@pytest.mark.parametrize(
+    "path", ["model.safetensors", "adapter_config.json", "tokenizer.json", "model-Q4_K_M.gguf", "pytorch_model.bin", "a/b.png"]
+)
 @pytest.mark.parametrize("bare", [False, True])
 def test_bad_a_pointer_stands_in_place_of_a_file(tmp_path, path, bare):
     found = problems(tmp_path, {path: pointer()}, bare=bare)
@@ -20,10 +25,6 @@ def test_bad_a_pointer_stands_in_place_of_a_file(tmp_path, path, bare):
 def test_bad_a_pointer_that_nothing_lists(tmp_path):
     root = tiny.release(tmp_path / "release")
     (root / "model.gguf").write_bytes(pointer())
-    from hubrelease import verify_release
-    from hubrelease.release import Release
-    from weight_files import problems_of
-
     found = problems_of(Release(root, verify_release.check_folder(root)))
     assert [(p.kind, p.where.file) for p in found] == [("lfs-pointer", "model.gguf")]
 
@@ -33,4 +34,6 @@ def test_bad_the_index_is_a_pointer(tmp_path):
 
 
 def test_good_texts_about_pointers(tmp_path):
-    assert not judged(tmp_path, {"docs/lfs.md": b"# LFS\n\n" + pointer(), "a.txt": b"version https://git-lfs.github.com/spec/v1\n", "empty": b""})
+    assert not judged(
+        tmp_path, {"docs/lfs.md": b"# LFS\n\n" + pointer(), "a.txt": b"version https://git-lfs.github.com/spec/v1\n", "empty": b""}
+    )

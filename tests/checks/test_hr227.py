@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import tiny
-from weight_files import INDEX, index_of, judged, one, sharded, shards_of, with_index
+from weight_files import INDEX, index_of, judged, one, problems_of, sharded, shards_of, with_index
+
+from hubrelease import verify_release
+from hubrelease.release import Release
 
 
 def test_bad_a_shard_is_absent(tmp_path):
@@ -43,10 +46,6 @@ def test_good_whole_sets(tmp_path):
 
 
 def test_good_a_partial_download(tmp_path):
-    from hubrelease import verify_release
-    from hubrelease.release import Release
-    from weight_files import problems_of
-
     root = tiny.release(tmp_path / "release", sharded())
     (root / "model-00002-of-00002.safetensors").unlink()
     assert not problems_of(Release(root, verify_release.check_folder(root)))

@@ -10,11 +10,18 @@ def test_bad_a_mapped_tensor_is_in_no_file(tmp_path):
     held = shards_of(tiny.weights(), 2)[SECOND]
     held.pop("model.norm.weight")
     found = one(tmp_path, {**sharded(), SECOND: tiny.safetensors(held)})
-    assert (found.kind, found.severity, found.where.file, found.where.tensor) == ("index-tensor-absent", "error", SECOND, "model.norm.weight")
+    assert (found.kind, found.severity, found.where.file, found.where.tensor) == (
+        "index-tensor-absent",
+        "error",
+        SECOND,
+        "model.norm.weight",
+    )
 
 
 def test_bad_a_tensor_lies_in_another_file(tmp_path):
-    found = one(tmp_path, with_index(sharded(), lambda index: index["weight_map"].update({"model.norm.weight": "model-00001-of-00002.safetensors"})))
+    found = one(
+        tmp_path, with_index(sharded(), lambda index: index["weight_map"].update({"model.norm.weight": "model-00001-of-00002.safetensors"}))
+    )
     assert (found.kind, found.where.file) == ("index-tensor-absent", "model-00001-of-00002.safetensors")
     assert "lies in model-00002-of-00002.safetensors" in found.message
 
@@ -38,5 +45,8 @@ def test_bad_in_a_folder_below(tmp_path):
 def test_good_an_index_over_one_file(tmp_path):
     """mlx_lm writes one beside model.safetensors."""
     weights = tiny.weights()
-    index = {"metadata": {"total_size": sum(len(t[2]) for t in weights.values())}, "weight_map": dict.fromkeys(weights, "model.safetensors")}
+    index = {
+        "metadata": {"total_size": sum(len(t[2]) for t in weights.values())},
+        "weight_map": dict.fromkeys(weights, "model.safetensors"),
+    }
     assert not judged(tmp_path, {"model.safetensors": tiny.safetensors(weights, {"format": "mlx"}), INDEX: tiny.dumps(index)})

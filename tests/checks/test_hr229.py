@@ -16,7 +16,12 @@ def test_bad_headers_are_counted(tmp_path):
     files = sharded()
     size = sum(len(data) for path, data in files.items() if data and path.endswith(".safetensors"))
     found = one(tmp_path, with_total(size))
-    assert (found.kind, found.severity, found.where.file, found.where.pointer) == ("index-total-size", "warning", INDEX, "/metadata/total_size")
+    assert (found.kind, found.severity, found.where.file, found.where.pointer) == (
+        "index-total-size",
+        "warning",
+        INDEX,
+        "/metadata/total_size",
+    )
     assert str(size) in found.message
     assert str(TOTAL) in found.message
     assert "headers included" in found.message

@@ -49,5 +49,8 @@ def test_good_other_json_files(tmp_path):
 def test_good_files_in_folders(tmp_path):
     """weight_map may name files below the index."""
     weights = tiny.weights()
-    index = {"metadata": {"total_size": sum(len(t[2]) for t in weights.values())}, "weight_map": dict.fromkeys(weights, "parts/a.safetensors")}
+    index = {
+        "metadata": {"total_size": sum(len(t[2]) for t in weights.values())},
+        "weight_map": dict.fromkeys(weights, "parts/a.safetensors"),
+    }
     assert not judged(tmp_path, {"model.safetensors": None, "parts/a.safetensors": tiny.safetensors(weights), INDEX: tiny.dumps(index)})

@@ -7,14 +7,18 @@ from weight_files import INDEX, index_of, judged, one, sharded, shards_of
 KIND = "duplicate-weight-set"
 
 
-@pytest.mark.parametrize("name", ["consolidated.safetensors", "model-bf16.safetensors", "pytorch_model.safetensors", "model.fp16.safetensors"])
+@pytest.mark.parametrize(
+    "name", ["consolidated.safetensors", "model-bf16.safetensors", "pytorch_model.safetensors", "model.fp16.safetensors"]
+)
 def test_bad_a_whole_set_beside_the_shards(tmp_path, name):
     found = one(tmp_path, {**sharded(), name: tiny.safetensors(tiny.weights())})
     assert (found.kind, found.severity, found.where.file) == (KIND, "warning", name)
 
 
 def test_bad_beside_a_single_file(tmp_path):
-    assert judged(tmp_path, {"consolidated.safetensors": tiny.safetensors(tiny.weights())}) == [(KIND, "warning", "consolidated.safetensors")]
+    assert judged(tmp_path, {"consolidated.safetensors": tiny.safetensors(tiny.weights())}) == [
+        (KIND, "warning", "consolidated.safetensors")
+    ]
 
 
 def test_bad_the_single_file_beside_the_shards(tmp_path):
@@ -26,8 +30,13 @@ def test_bad_a_quantised_copy(tmp_path):
     packed = {}
     for name, tensor in tiny.weights().items():
         if len(tensor[1]) == 2:
-            packed |= {name: ("U32", [tensor[1][0], 1], bytes(4 * tensor[1][0])), name.replace(".weight", ".scales"): tiny.bf16(name, tensor[1][0])}
-    assert judged(tmp_path, {**sharded(), "model-4bit.safetensors": tiny.safetensors(packed)}) == [(KIND, "warning", "model-4bit.safetensors")]
+            packed |= {
+                name: ("U32", [tensor[1][0], 1], bytes(4 * tensor[1][0])),
+                name.replace(".weight", ".scales"): tiny.bf16(name, tensor[1][0]),
+            }
+    assert judged(tmp_path, {**sharded(), "model-4bit.safetensors": tiny.safetensors(packed)}) == [
+        (KIND, "warning", "model-4bit.safetensors")
+    ]
 
 
 def test_bad_shards_of_another_save(tmp_path):
@@ -39,12 +48,18 @@ def test_bad_shards_of_another_save(tmp_path):
 
 def test_bad_consolidated_under_other_names(tmp_path):
     other = {f"layers.{n}.attention.wq.weight": tensor for n, tensor in enumerate(tiny.weights().values())}
-    assert judged(tmp_path, {**sharded(), "consolidated.safetensors": tiny.safetensors(other)}) == [(KIND, "warning", "consolidated.safetensors")]
+    assert judged(tmp_path, {**sharded(), "consolidated.safetensors": tiny.safetensors(other)}) == [
+        (KIND, "warning", "consolidated.safetensors")
+    ]
 
 
 def test_bad_a_second_set_with_an_index_of_its_own(tmp_path):
     shards = {file.replace("model-", "model-8bit-"): held for file, held in shards_of(tiny.weights(), 2).items()}
-    files = {**sharded(), **{file: tiny.safetensors(held) for file, held in shards.items()}, "model-8bit.safetensors.index.json": tiny.dumps(index_of(shards))}
+    files = {
+        **sharded(),
+        **{file: tiny.safetensors(held) for file, held in shards.items()},
+        "model-8bit.safetensors.index.json": tiny.dumps(index_of(shards)),
+    }
     assert judged(tmp_path, files) == [(KIND, "warning", "model-8bit-00001-of-00002.safetensors")]
 
 

@@ -13,7 +13,9 @@ LORA = tiny.safetensors({"base_model.model.model.layers.0.mlp.up_proj.lora_A.wei
 
 
 @pytest.mark.parametrize("files", [sharded(), {}], ids=["index", "single"])
-@pytest.mark.parametrize(("name", "data"), [("mtp.safetensors", MTP), ("model-mtp.safetensors", MTP), ("activation_scales.safetensors", SCALES)])
+@pytest.mark.parametrize(
+    ("name", "data"), [("mtp.safetensors", MTP), ("model-mtp.safetensors", MTP), ("activation_scales.safetensors", SCALES)]
+)
 def test_bad_a_file_that_no_loader_opens(tmp_path, files, name, data):
     found = one(tmp_path, {**files, name: data})
     assert (found.kind, found.severity, found.where.file) == (KIND, "error", name)
@@ -21,16 +23,24 @@ def test_bad_a_file_that_no_loader_opens(tmp_path, files, name, data):
 
 
 def test_bad_a_further_shard(tmp_path):
-    assert judged(tmp_path, {**sharded(), "model-00003-of-00003.safetensors": MTP})[-1] == (KIND, "error", "model-00003-of-00003.safetensors")
+    assert judged(tmp_path, {**sharded(), "model-00003-of-00003.safetensors": MTP})[-1] == (
+        KIND,
+        "error",
+        "model-00003-of-00003.safetensors",
+    )
 
 
 def test_bad_scales_in_a_folder_of_their_own(tmp_path):
-    assert judged(tmp_path, {**sharded(), "scales/activation_scales.safetensors": SCALES}) == [(KIND, "warning", "scales/activation_scales.safetensors")]
+    assert judged(tmp_path, {**sharded(), "scales/activation_scales.safetensors": SCALES}) == [
+        (KIND, "warning", "scales/activation_scales.safetensors")
+    ]
 
 
 def test_bad_a_listing_is_no_loader(tmp_path):
     listing = json.dumps({"files": ["mtp.safetensors"]}).encode()
-    assert judged(tmp_path, {"mtp.safetensors": MTP, "manifest.json": listing, "README.md": tiny.CARD.encode() + b"mtp.safetensors\n"}) == [(KIND, "error", "mtp.safetensors")]
+    assert judged(tmp_path, {"mtp.safetensors": MTP, "manifest.json": listing, "README.md": tiny.CARD.encode() + b"mtp.safetensors\n"}) == [
+        (KIND, "error", "mtp.safetensors")
+    ]
 
 
 def test_bad_another_library_s_whole_copy_is_a_warning(tmp_path):
@@ -39,11 +49,19 @@ def test_bad_another_library_s_whole_copy_is_a_warning(tmp_path):
 
 
 def test_good_declared(tmp_path):
-    spec = {"weights": {"format": "bf16", "auxiliary": [{"path": name, "purpose": "read by the runtime"} for name in ("mtp.safetensors", "s/a.safetensors")]}}
+    spec = {
+        "weights": {
+            "format": "bf16",
+            "auxiliary": [{"path": name, "purpose": "read by the runtime"} for name in ("mtp.safetensors", "s/a.safetensors")],
+        }
+    }
     assert not judged(tmp_path, {**sharded(), "mtp.safetensors": MTP, "s/a.safetensors": SCALES}, spec)
 
 
-@pytest.mark.parametrize("auxiliary", [None, 1, "mtp.safetensors", ["mtp.safetensors"], [{"path": 7}], [{"path": ["mtp.safetensors"]}], {"path": "mtp.safetensors"}])
+@pytest.mark.parametrize(
+    "auxiliary",
+    [None, 1, "mtp.safetensors", ["mtp.safetensors"], [{"path": 7}], [{"path": ["mtp.safetensors"]}], {"path": "mtp.safetensors"}],
+)
 def test_bad_declared_in_no_form(tmp_path, auxiliary):
     assert judged(tmp_path, {"mtp.safetensors": MTP}, {"weights": {"auxiliary": auxiliary}}) == [(KIND, "error", "mtp.safetensors")]
 

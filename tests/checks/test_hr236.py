@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from weight_files import entry, one, raw
+from weight_files import entry, judged, one, problems, raw
 
 BODY = bytes(16)
 GOOD = entry("F32", [4], 0, 16)
@@ -21,14 +21,8 @@ GOOD = entry("F32", [4], 0, 16)
     (2**63).to_bytes(8, "little") + b"{}", b"<!DOCTYPE html><html></html>", b"\x80\x04\x95\x0c\0\0\0\0\0\0\0.",
 ])  # fmt: skip
 def test_bad_headers(tmp_path, data):
-    found = [p for p in _problems(tmp_path, data) if p.kind != "pickle"]
+    found = [p for p in problems(tmp_path, {"model.safetensors": data}) if p.kind != "pickle"]
     assert {(p.kind, p.severity, p.where.file) for p in found} == {("header-invalid", "error", "model.safetensors")}
-
-
-def _problems(tmp_path, data):
-    from weight_files import problems
-
-    return problems(tmp_path, {"model.safetensors": data})
 
 
 def test_bad_says_what_the_file_is_instead(tmp_path):
@@ -45,6 +39,4 @@ def test_bad_a_sparse_claim_is_not_read(tmp_path):
     raw({"__metadata__": {"format": "pt"}, "a": entry("F64", [], 0, 8), "ключ": entry("I64", [1], 8, 16)}, BODY),
 ])  # fmt: skip
 def test_good_headers(tmp_path, data):
-    from weight_files import judged
-
     assert not judged(tmp_path, {"model.safetensors": data})

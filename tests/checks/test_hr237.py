@@ -15,7 +15,9 @@ def test_bad_a_blank_before_the_object(tmp_path, blank):
     assert (found.kind, found.severity, found.where.file) == ("header-form", "warning", "model.safetensors")
 
 
-@pytest.mark.parametrize(("dtype", "shape", "size"), [("F4", [2, 3], 3), ("F4", [4, 1], 2), ("F6_E2M3", [4, 2], 6), ("F6_E3M2", [2, 2, 2], 6)])
+@pytest.mark.parametrize(
+    ("dtype", "shape", "size"), [("F4", [2, 3], 3), ("F4", [4, 1], 2), ("F6_E2M3", [4, 2], 6), ("F6_E3M2", [2, 2, 2], 6)]
+)
 def test_bad_rows_that_are_no_whole_number_of_bytes(tmp_path, dtype, shape, size):
     found = one(tmp_path, {"model.safetensors": raw({**META, "a": entry(dtype, shape, 0, size)}, bytes(size))})
     assert (found.kind, found.severity, found.where.tensor) == ("header-form", "error", "a")

@@ -16,7 +16,12 @@ META = '"__metadata__":{"format":"pt"}'
 ])  # fmt: skip
 def test_bad_a_key_twice_at_any_level(tmp_path, header, tensor):
     found = one(tmp_path, {"model.safetensors": raw(header, bytes(16))})
-    assert (found.kind, found.severity, found.where.file, found.where.tensor) == ("header-duplicate-key", "error", "model.safetensors", tensor)
+    assert (found.kind, found.severity, found.where.file, found.where.tensor) == (
+        "header-duplicate-key",
+        "error",
+        "model.safetensors",
+        tensor,
+    )
 
 
 def test_bad_many(tmp_path):
@@ -27,4 +32,6 @@ def test_bad_many(tmp_path):
 
 def test_good_the_same_key_in_two_objects(tmp_path):
     second = ROW.replace("[0,16]", "[16,32]")
-    assert not problems(tmp_path, {"model.safetensors": raw(f'{{{META},"a":{ROW},"b":{second},"format":{ROW.replace("[0,16]", "[32,48]")}}}', bytes(48))})
+    assert not problems(
+        tmp_path, {"model.safetensors": raw(f'{{{META},"a":{ROW},"b":{second},"format":{ROW.replace("[0,16]", "[32,48]")}}}', bytes(48))}
+    )

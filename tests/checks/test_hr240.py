@@ -8,7 +8,9 @@ WEIGHTS = tiny.weights()
 NONE = {"w": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}
 
 
-@pytest.mark.parametrize("metadata", [None, {}, {"producer": "x"}, {"format": "safetensors"}, {"format": ""}, {"format": "PT"}, {"Format": "pt"}])
+@pytest.mark.parametrize(
+    "metadata", [None, {}, {"producer": "x"}, {"format": "safetensors"}, {"format": ""}, {"format": "PT"}, {"Format": "pt"}]
+)
 def test_bad_no_format_that_transformers_knows(tmp_path, metadata):
     header = NONE if metadata is None else {"__metadata__": metadata, **NONE}
     found = one(tmp_path, {"model.safetensors": raw(header, bytes(8))})

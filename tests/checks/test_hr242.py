@@ -11,7 +11,9 @@ def without_elements(*names: str, tensor=EMPTY):
     return {"model.safetensors": tiny.safetensors({**tiny.weights(), **dict.fromkeys(names, tensor)})}
 
 
-@pytest.mark.parametrize("names", [["model.layers.1.self_attn.k_proj.weight"], ["model.norm.weight"], ["lm_head.weight"], list(tiny.weights())])
+@pytest.mark.parametrize(
+    "names", [["model.layers.1.self_attn.k_proj.weight"], ["model.norm.weight"], ["lm_head.weight"], list(tiny.weights())]
+)
 def test_bad_weights_that_were_not_gathered(tmp_path, names):
     found = one(tmp_path, without_elements(*names))
     assert (found.kind, found.severity, found.where.file) == ("zero-size-weight", "error", "model.safetensors")
@@ -24,7 +26,9 @@ def test_bad_any_dimension(tmp_path, shape):
     assert one(tmp_path, without_elements("lm_head.weight", tensor=("F16", shape, b""))).kind == "zero-size-weight"
 
 
-@pytest.mark.parametrize("name", ["model.layers.0.mlp.experts.down_proj", "model.layers.0.mlp.up_proj.weight_packed", "model.layers.0.mlp.up_proj.qweight"])
+@pytest.mark.parametrize(
+    "name", ["model.layers.0.mlp.experts.down_proj", "model.layers.0.mlp.up_proj.weight_packed", "model.layers.0.mlp.up_proj.qweight"]
+)
 def test_bad_other_names_of_weights(tmp_path, name):
     assert one(tmp_path, without_elements(name)).where.tensor == name
 
@@ -50,7 +54,9 @@ def test_bad_a_model_without_tensors(tmp_path):
 
 
 def test_bad_gguf(tmp_path):
-    assert judged(tmp_path, {"m.gguf": gguf({"a.weight": (0, [4], bytes(16)), "b.weight": (0, [0], b"")})}) == [("zero-size-weight", "error", "m.gguf")]
+    assert judged(tmp_path, {"m.gguf": gguf({"a.weight": (0, [4], bytes(16)), "b.weight": (0, [0], b"")})}) == [
+        ("zero-size-weight", "error", "m.gguf")
+    ]
 
 
 def test_bad_in_a_shard(tmp_path):

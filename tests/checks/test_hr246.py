@@ -23,17 +23,13 @@ class Colour(enum.Enum):
 
 
 EVIL = [Call(os.system, "true"), Call(eval, "1"), Call(exec, ""), Call(subprocess.Popen, "x"), Call(__import__, "os"), Call(open, "x"),
-        Call(functools.partial, os.system, "true"), {"a": [1, (Call(os.popen, "x"),)]}, Call(getattr, os, "system")]  # fmt: skip
+        Call(functools.partial, os.system, "true"), {"a": [1, (Call(os.popen, "x"),)]}]  # fmt: skip
 
 
 @pytest.mark.parametrize("protocol", range(6))
 @pytest.mark.parametrize("value", EVIL, ids=range(len(EVIL)))
 def test_bad_imports(tmp_path, value, protocol):
-    try:
-        data = pickle.dumps(value, protocol)
-    except TypeError:
-        pytest.skip("a module can't be pickled")
-    found = [p for p in problems(tmp_path, {"model.bin": data}) if p.kind == "pickle-import"]
+    found = [p for p in problems(tmp_path, {"model.bin": pickle.dumps(value, protocol)}) if p.kind == "pickle-import"]
     assert [(p.severity, p.where.file) for p in found] == [("error", "model.bin")]
 
 
@@ -54,7 +50,10 @@ def test_bad_behind_an_array_that_joblib_wrote(tmp_path):
     assert ("pickle-import", "error", "x") in judged(tmp_path, {"x": start + b"\xff" * 999 + pickle.dumps(Call(os.system, "true"), 4)[11:]})
 
 
-@pytest.mark.parametrize("value", [Colour.RED, {"a": Colour.RED}, functools.partial(int, 2), [1, 2], frozenset((1,)), b"os.system", "cos\nsystem\n", ("os", "system")])
+@pytest.mark.parametrize(
+    "value",
+    [Colour.RED, {"a": Colour.RED}, functools.partial(int, 2), [1, 2], frozenset((1,)), b"os.system", "cos\nsystem\n", ("os", "system")],
+)
 def test_good_imports(tmp_path, value):
     found = problems(tmp_path, {f"{n}.pkl": pickle.dumps(value, n) for n in range(6)})
     assert {p.kind for p in found} <= {"pickle"}

@@ -28,7 +28,10 @@ def test_bad_over_500_gb(tmp_path):
     assert [(p.kind, p.severity, p.where.file) for p in found] == [("file-too-large", "error", "weights.bin")]
 
 
-@pytest.mark.parametrize(("name", "line"), [("tokenizer.json", "tokenizer.json"), ("assets/a picture.png", "assets/a[[:space:]]picture.png"), ("m.gguf", "m.gguf")])
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [("tokenizer.json", "tokenizer.json"), ("assets/a picture.png", "assets/a[[:space:]]picture.png"), ("m.gguf", "m.gguf")],
+)
 def test_bad_not_in_lfs(tmp_path, name, line):
     found = judged(tmp_path, {name: 10 * MIB + 1})
     assert [(p.severity, p.where.file) for p in found] == [("warning", name)]
@@ -51,7 +54,16 @@ def test_bad_a_card(tmp_path):
 
 
 def test_good_sizes(tmp_path):
-    names = ("model.safetensors", "a/b/c.bin", "saved_model/x/variables", "x.tar.gz", "events.tfevents.1", "model.onnx", "x.tar.lz", "spiece.model")
+    names = (
+        "model.safetensors",
+        "a/b/c.bin",
+        "saved_model/x/variables",
+        "x.tar.gz",
+        "events.tfevents.1",
+        "model.onnx",
+        "x.tar.lz",
+        "spiece.model",
+    )
     assert not judged(tmp_path, {**dict.fromkeys(names, 11 * MIB), "tokenizer.json": 10 * MIB})
 
 

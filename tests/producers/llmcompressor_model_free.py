@@ -41,7 +41,8 @@ def module(given: list[exchange.Given], one: exchange.Given) -> str:
 
 def read(folder: Path, name: str, made: Path, names: dict[str, exchange.Given]) -> None:
     with safe_open(made, "pt") as tensors:
-        for key in tensors.keys():  # noqa: SIM118: not a dictionary
+        listed = tensors.keys()
+        for key in listed:
             prefix, part = key.rsplit(".", 1)
             exchange.write(folder, name, names[prefix].number, {f".{part}": tensors.get_tensor(key)})
 

@@ -74,6 +74,8 @@ def joined(pieces: list[Encoded]) -> Encoded:
 def raw(tensor: Tensor) -> memoryview:
     import torch
 
+    if not tensor.numel():
+        return memoryview(b"")
     array: Any = tensor.contiguous().view(torch.uint8).cpu().numpy()
     return memoryview(array).cast("B")
 

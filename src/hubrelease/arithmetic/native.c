@@ -51,6 +51,31 @@ enum { FINE = 0, NOT_FINITE = 1, ABOVE_SHARED = 2 };
 
 /* --------------------------------------------------------------------------------------------------- bits and lanes */
 
+/* Libraries built with fast-math tell the thread that loads them to flush subnormals to zero. IEEE in a function's first
+   line puts the arithmetic right until it returns.                                                                     */
+#if defined(__x86_64__)
+typedef unsigned mode;
+INLINE mode ieee(void) {
+    mode before = __builtin_ia32_stmxcsr();
+    __builtin_ia32_ldmxcsr(0x1f80);
+    return before;
+}
+INLINE void restore(const mode *before) { __builtin_ia32_ldmxcsr(*before); }
+#elif defined(__aarch64__)
+typedef uint64_t mode;
+INLINE mode ieee(void) {
+    mode before;
+    __asm__ volatile("mrs %0, fpcr\n\tmsr fpcr, xzr" : "=&r"(before)::"memory");
+    return before;
+}
+INLINE void restore(const mode *before) { __asm__ volatile("msr fpcr, %0" ::"r"(*before) : "memory"); }
+#else
+typedef int mode;
+INLINE mode ieee(void) { return 0; }
+INLINE void restore(const mode *before) { (void)before; }
+#endif
+#define IEEE __attribute__((cleanup(restore), unused)) const mode before = ieee()
+
 INLINE words all(uint32_t x) { return (words){x, x, x, x, x, x, x, x}; }
 INLINE floats every(float x) { return (floats){x, x, x, x, x, x, x, x}; }
 INLINE words either(words mask, words yes, words no) { return (mask & yes) | (~mask & no); }
@@ -288,6 +313,7 @@ INLINE void block(const uint16_t *x, ptrdiff_t stride, float factor, uint8_t *co
 
 /* rows and columns are multiples of 128; one binary32 scale a block of 128 x 128. */
 API int hubrelease_fp8_block(const uint16_t *x, int64_t rows, int64_t columns, uint8_t *codes, float *scales, tally *t) {
+    IEEE;
     measure m = {.largest = all(0)};
     for (int64_t r = 0; r < rows; r += 128)
         for (int64_t c = 0; c < columns; c += 128, scales++) {
@@ -326,6 +352,7 @@ INLINE void channel(const uint16_t *x, ptrdiff_t columns, float scale, uint8_t *
 
 /* One BF16 scale a row. */
 API int hubrelease_fp8_channel(const uint16_t *x, int64_t rows, int64_t columns, uint8_t *codes, uint16_t *scales, tally *t) {
+    IEEE;
     measure m = {.largest = all(0)};
     for (int64_t r = 0; r < rows; r++, x += columns, codes += columns) {
         uint32_t amax = hubrelease_amax(x, columns);
@@ -432,6 +459,7 @@ INLINE void run_codes(const run *g, const uint16_t *x, int groups, uint8_t *code
 }
 
 INLINE int nvfp4(const uint16_t *x, int64_t rows, int64_t columns, float shared, float most, int divides, uint8_t *codes, uint8_t *scales, tally *t) {
+    IEEE;
     measure m = {.largest = all(0)};
     uint32_t limit = bits_of(most) >> 16;
     for (int64_t r = 0; r < rows; r++)
@@ -482,6 +510,7 @@ INLINE words integers(const uint16_t *from, floats scale, uint32_t half, measure
 }
 
 INLINE int packed(const uint16_t *x, int64_t rows, int64_t columns, uint32_t half, uint8_t *codes, uint16_t *scales, tally *t) {
+    IEEE;
     measure m = {.largest = all(0)};
     for (int64_t i = 0; i < rows * (columns / 128); i++, x += 128) {
         uint32_t amax = hubrelease_amax(x, 128);

@@ -1,6 +1,7 @@
 """A GGUF file is not one that llama.cpp can read: header, keys, tensor infos or offsets.
 
-Types that mainline ggml does not know are a warning (forks have their own), as are bytes behind the last tensor.
+Types that mainline ggml does not know and names of 64 bytes and more are warnings (forks have their own types and limits), as are
+bytes behind the last tensor.
 
 Why it matters: the file can't be loaded, or tensors are read from the wrong place.
 Mend: Convert or download the file again.

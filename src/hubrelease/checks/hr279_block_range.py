@@ -50,6 +50,8 @@ def count(found: Quantised, module: Module, block: tuple[int, int]) -> tuple[int
     codes = module.codes
     if codes is None or len(codes.tensor.shape) != 2 or codes.file in found.release.partial or not codes.tensor.elements:
         return 0, 0
+    if any(size % edge for size, edge in zip(codes.tensor.shape, block, strict=True)):
+        return 0, 0  # ModelOpt 0.47 scales a partial block by more than its own values
     columns = codes.tensor.shape[1]
     starts = range(0, columns, block[1])
     below = blocks = 0

@@ -33,8 +33,10 @@ MAX_CELLS = 200
 
 
 def run(release: Release) -> Iterator[Problem]:
-    known = vocabulary(release) if release.card else None
-    for table in release.card.tables if release.card and known else ():
+    if release.card is None:
+        return
+    known = vocabulary(release)
+    for table in release.card.tables:
         yield from average_columns(table, known)
         yield from average_rows(table, known)
         yield from recoveries(table)
