@@ -14,29 +14,30 @@ import time
 from array import array
 from collections.abc import Callable
 from hashlib import sha256
+from typing import TypeAlias
 
 from common import arguments, table
 
 from hubrelease.formats import Format, Strip, formats, paths
 
 STRIP_BYTES = 8 * 2**20
+Work: TypeAlias = Callable[[], tuple[float, float]]
 
 
 def main() -> None:
     asked = arguments("arithmetic", rounds=9, columns=2560)
     strip = strip_of(STRIP_BYTES // 2 // asked.columns // 128 * 128, asked.columns)
-    here = {path: reason for path, reason in paths("cpu").items()}
-    works = {f"memcpy, {n}": copies(strip, n) for n in (1, 2)}
+    here = paths("cpu")
+    works = {f"memcpy, -, {n}": copies(strip, n) for n in (1, 2)}
     if here["torch"] is None:
         works |= torch_casts(strip)
     for form in formats():
         for path, reason in here.items():
             if reason is None and form.name not in ("bf16", "nvfp4"):
                 works |= {f"{form.name}, {path}, {n}": encoders(form, path, strip, n) for n in (1, 2)}
-    speeds = measured(asked.rounds, works, memoryview(strip.data).nbytes)
-    rows = [(*name.split(", "), f"{speed:.2f}") for name, speed in speeds.items()]
-    rows = [(row[0], *([""] if len(row) == 3 else []), *row[1:]) for row in rows]
-    table(f"GB/s of BF16 input, medians of {asked.rounds}; strips of {strip.rows} x {strip.columns}", rows, ("", "path", "threads", "GB/s"))
+    rows = measured(asked.rounds, works, memoryview(strip.data).nbytes)
+    title = f"GB/s of BF16 input, medians of {asked.rounds}; strips of {strip.rows} x {strip.columns}"
+    table(title, rows, ("", "path", "threads", "GB/s", "GB/s and thread of processor time"))
 
 
 def strip_of(rows: int, columns: int) -> Strip:
@@ -48,7 +49,7 @@ def strip_of(rows: int, columns: int) -> Strip:
     return Strip(bytearray(bits.tobytes()), "BF16", rows, columns)
 
 
-def copies(strip: Strip, threads: int) -> Callable[[], float]:
+def copies(strip: Strip, threads: int) -> Work:
     rooms = [bytearray(len(strip.data)) for _ in range(threads)]
 
     def copy(room: bytearray) -> None:
@@ -57,7 +58,7 @@ def copies(strip: Strip, threads: int) -> Callable[[], float]:
     return together([lambda room=room: copy(room) for room in rooms])
 
 
-def torch_casts(strip: Strip) -> dict[str, Callable[[], float]]:
+def torch_casts(strip: Strip) -> dict[str, Work]:
     import torch
 
     torch.set_num_threads(1)
@@ -69,36 +70,45 @@ def torch_casts(strip: Strip) -> dict[str, Callable[[], float]]:
     }
 
 
-def encoders(form: Format, path: str, strip: Strip, threads: int) -> Callable[[], float]:
+def encoders(form: Format, path: str, strip: Strip, threads: int) -> Work:
     made = [form.encoder("cpu", path) for _ in range(threads)]
     amax = made[0].amax(strip) if form.needs_shared_amax else None
     return together([lambda encoder=encoder: encoder.encode(strip, amax) for encoder in made])
 
 
-def together(works: list[Callable[[], object]]) -> Callable[[], float]:
-    """Runs the works at the same time; seconds a work, so that two threads on two cores show half."""
+def together(works: list[Callable[[], object]]) -> Work:
+    """Runs the works at the same time: seconds a work on the clock, so that two threads on two cores show half, and seconds
+    of processor a work, which other programs on the machine do not stretch."""
 
-    def run() -> float:
+    def run() -> tuple[float, float]:
+        spent: list[float] = []
+        threads = [threading.Thread(target=timed, args=(work, spent)) for work in works[1:]]
         started = time.perf_counter()
-        threads = [threading.Thread(target=work) for work in works[1:]]
         for thread in threads:
             thread.start()
-        works[0]()
+        timed(works[0], spent)
         for thread in threads:
             thread.join()
-        return (time.perf_counter() - started) / len(works)
+        return (time.perf_counter() - started) / len(works), sum(spent) / len(works)
 
     return run
 
 
-def measured(rounds: int, works: dict[str, Callable[[], float]], size: int) -> dict[str, float]:
+def timed(work: Callable[[], object], spent: list[float]) -> None:
+    started = time.thread_time()
+    work()
+    spent.append(time.thread_time() - started)
+
+
+def measured(rounds: int, works: dict[str, Work], size: int) -> list[tuple[str, ...]]:
     for work in works.values():
         work()
-    seconds: dict[str, list[float]] = {name: [] for name in works}
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in works}
     for _ in range(rounds):
         for name, work in works.items():
-            seconds[name].append(work())
-    return {name: size / statistics.median(found) / 1e9 for name, found in seconds.items()}
+            found[name].append(work())
+    return [(*name.split(", "), *(f"{size / statistics.median(column) / 1e9:.2f}" for column in zip(*seconds, strict=True)))
+            for name, seconds in found.items()]  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ from hubrelease.errors import Problem
 from hubrelease.facts import Facts
 from hubrelease.lock import Lock, LockedSource
 from hubrelease.markdown import FILTERS
+from hubrelease.outside import cache_folder
 from hubrelease.payload import Payload
 from hubrelease.templating import MAX_STEPS
 
@@ -393,6 +394,25 @@ def test_card_render_takes_facts_from_a_tree_or_the_last_build(tmp_path: Path, c
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "another"))
     assert "What it contains" not in cli("card", "render", root).out
     assert cli("card", "render", root, "--tree", tmp_path / "out").out == built
+
+
+def test_facts_of_a_build_with_other_files_are_not_taken(tmp_path: Path, cli: Cli) -> None:
+    root = folder(tmp_path / "p", "", notes__md="one")
+    local(root, files=[{"from": "notes.md", "to": "notes.md"}])
+    cli("build", root, "--out", tmp_path / "out")
+    assert "What it contains" in cli("card", "render", root).out
+    (root / "notes.md").write_text("another")
+    assert "What it contains" not in cli("card", "render", root).out
+
+
+@pytest.mark.parametrize("kept", [b"", b"{", b"[]", b'{"digest": "x", "facts": []}', b'{"digest": "x", "facts": {"files": {}}}', b'{"digest": "x", "facts": {"files": 1, "weights": 2}}'], ids=repr)  # fmt: skip
+def test_facts_of_the_last_build_that_can_not_be_read_are_none(tmp_path: Path, cli: Cli, kept: bytes) -> None:
+    root = local(tmp_path / "p")
+    cli("build", root, "--out", tmp_path / "out")
+    (file,) = (cache_folder() / "payloads").glob("*.json")
+    file.write_bytes(kept)
+    said = cli("card", "render", root)
+    assert (said.code, "What it contains" in said.out) == (0, False)
 
 
 def test_check_prints_the_difference(tmp_path: Path, cli: Cli) -> None:

@@ -28,6 +28,7 @@ from hubrelease.spec import Spec
 from hubrelease.steps import Build, Step
 from hubrelease.steps.adapter import Adapter
 from hubrelease.steps.card import Card
+from hubrelease.steps.conversion_files import ConversionFiles
 from hubrelease.steps.files import Files
 from hubrelease.steps.licences import Licences
 from hubrelease.steps.receipts import Receipts
@@ -41,6 +42,7 @@ from hubrelease.workspace import Workspace, opened, refuse_loss, write_durably
 
 STEPS: tuple[Step, ...] = (
     Weights(),  # first: the largest, and the likeliest to fail
+    ConversionFiles(),
     SideFiles(),
     Adapter(),
     Runtime(),

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hubrelease import canonical, verify_release
+from hubrelease import __version__, beside, canonical, verify_release
 from hubrelease import lock as locks
 from hubrelease.cards import render
-from hubrelease.digest import key_of
-from hubrelease.errors import CheckFailed, OutsideError, problem
+from hubrelease.digest import key_of, sha256
+from hubrelease.errors import CheckFailed, OutsideError, ReleaseError, problem
 from hubrelease.facts import Facts
 from hubrelease.lock import Lock
 from hubrelease.manifest import Entry
@@ -63,13 +63,17 @@ def report_of(folder: verify_release.Folder, digest: str) -> Mapping[str, Any] |
 
 
 def payload_key(spec: Spec, lock: Lock) -> str:
-    """Equal for specs that give the same payload: everything but the card, receipts and texts outside of it."""
+    """Equal for specs that give the same payload: everything but the card, receipts and texts outside of it.
+
+    Files beside release.yaml that become part of the payload count with their bytes. CheckFailed where one is absent.
+    """
+    local = [sha256(beside.read(spec, f.path, f"/files/{i}/from")) for i, f in enumerate(spec.files) if f.source is None]
     shaping = {
         k: v
         for k, v in spec.document.items()
         if k not in ("card", "benchmarks", "waive", "publish", "validation", "notice", "license_text")
     }
-    return key_of(shaping, locks.dumps(lock).decode())
+    return key_of(__version__, shaping, local, locks.dumps(lock).decode())  # another version may measure otherwise
 
 
 def facts_file(cache: Path, key: str) -> Path:
@@ -91,7 +95,7 @@ def save_facts(spec: Spec, lock: Lock, cache: Path, payload: Payload) -> None:
 def last_build(spec: Spec, lock: Lock, cache: Path) -> tuple[Payload | None, Mapping[str, Any] | None]:
     try:
         value = json.loads(facts_file(cache, payload_key(spec, lock)).read_bytes())
-        payload = Payload(str(value["digest"]), value["facts"])
-    except (OSError, ValueError, KeyError, TypeError):
+        payload = Payload(str(value["digest"]), {name: dict(value["facts"][name]) for name in ("files", "weights")})
+    except (OSError, ValueError, KeyError, TypeError, ReleaseError):
         return None, None
     return payload, json.loads(report_for(payload.digest, None))

@@ -181,6 +181,18 @@ CODES: dict[str, Code] = {
         "Uploads can report success and lack files; readers would get a broken release.",
         "Upload again, then compare again.",
     ),
+    "rederive-differs": Code(
+        "HR293",
+        "A weight is not what the conversion of the pinned base gives (verify --rederive).",
+        "The release's weights did not come from the base that it names, or were changed afterwards.",
+        "Don't use the release; ask its publisher. Publishers: convert again.",
+    ),
+    "rederive-impossible": Code(
+        "HR294",
+        "The weights can't be derived again: there is no usable conversion_manifest.json, or nothing fits the selection.",
+        "What was asked for was not done, so nothing is known.",
+        "Read the message.",
+    ),
     "remote-extra": Code(
         "HR292",
         "The remote has a file that is not part of the release.",

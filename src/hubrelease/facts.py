@@ -78,7 +78,7 @@ class Facts:
             message = f"payload:{name}{asked['pointer']} is known only after a build"
             unknown = problem("figure-fault", where, message, "build first, or give --tree DIR")
             raise CheckFailed(replace(unknown, undecided=True))
-        return "payload", f"payload:{name}", self.payload.facts[name]
+        return "payload", f"payload:{name}", self.payload.facts.get(name, {})
 
 
 MISSING = object()

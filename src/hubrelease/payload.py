@@ -11,7 +11,9 @@ from typing import Any
 
 from hubrelease import manifest, weights
 from hubrelease.manifest import Entry
-from hubrelease.verify_release import in_payload
+from hubrelease.verify_release import Folder, in_payload, strict_json
+
+CONVERSION, MAX_MANIFEST_BYTES = "conversion_manifest.json", 512 * 2**20
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,19 @@ def measure(root: Path, entries: Iterable[Entry]) -> Payload:
     """The Payload of a tree whose files are known. Raises ContainerFault for a safetensors file that can't be read."""
     rows = [e for e in entries if in_payload(e.path)]
     files = {"count": len(rows), "bytes": sum(e.size for e in rows)}
-    return Payload(manifest.payload_digest(rows), {"files": files, "weights": weight_facts(root, rows)})
+    facts = {"files": files, "weights": weight_facts(root, rows), **conversion_facts(root, rows)}
+    return Payload(manifest.payload_digest(rows), facts)
+
+
+def conversion_facts(root: Path, entries: Iterable[Entry]) -> dict[str, Any]:
+    """`conversion`: the totals of conversion_manifest.json, where there is one."""
+    if not any(e.path == CONVERSION for e in entries):
+        return {}
+    try:
+        value = strict_json(Folder(root).read(CONVERSION, MAX_MANIFEST_BYTES))
+        return {"conversion": {**value["totals"], "format": value["format"], "arithmetic": value["arithmetic"]}}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
 
 
 def weight_facts(root: Path, entries: Iterable[Entry]) -> dict[str, Any]:

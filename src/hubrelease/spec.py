@@ -24,6 +24,7 @@ from hubrelease.verify_release import path_fault
 FILE_NAME = "release.yaml"
 SOURCE_KINDS = ("hf", "git", "folder", "pypi", "image")
 DEFAULT_BASE = "base_model"
+PASS_THROUGH = ("as-is", "bf16")  # formats under which the source's checkpoint is carried over as it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +49,23 @@ class Omission:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """`max_shard_bytes` None keeps the source's own shards."""
+    """`max_shard_bytes` None keeps the source's own shards; `include` None takes the format's own choice of modules.
+
+    `activation_scales` is (source name or None for a file beside release.yaml, path).
+    """
 
     source: str
     format: str
     max_shard_bytes: int | None = None
+    include: tuple[str, ...] | None = None
+    exclude: tuple[str, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+    activation_scales: tuple[str | None, str] | None = None
+
+    @property
+    def converts(self) -> bool:
+        """False where the checkpoint is passed through as it is."""
+        return self.format not in PASS_THROUGH
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,11 +349,8 @@ def release_paths(value: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "/adapter/to", value["adapter"]["to"]
 
 
-SUPPORTED_FORMATS = ("as-is", "bf16")
+SUPPORTED_FORMATS = (*PASS_THROUGH, "fp8_block", "fp8_dynamic", "nvfp4a16", "nvfp4", "modelopt_nvfp4", "w8a16", "w4a16")
 LATER: dict[str, str] = {
-    "/weights/exclude": "conversion",
-    "/weights/options": "conversion",
-    "/weights/activation_scales": "conversion",
     "/card/locales": "several languages",
     "/card/model_index": "model-index",
     "/card/eval_results": ".eval_results",
@@ -364,6 +374,14 @@ def unsupported(value: dict[str, Any], locate: Any) -> Iterator[Problem]:
             f"conversion to {wanted} is not supported by this version",
             f"choose one of {', '.join(SUPPORTED_FORMATS)}",
         )
+    elif wanted not in PASS_THROUGH and "max_shard_size" in value["weights"]:
+        message = "re-sharding together with conversion is not supported by this version"
+        yield problem("not-supported", locate("/weights/max_shard_size"), message, "remove it; shards keep the base's own cuts")
+    for key in ("include", "exclude", "options", "activation_scales"):
+        if wanted in PASS_THROUGH and key in value.get("weights", {}):
+            yield problem(
+                "not-supported", locate(f"/weights/{key}"), f"{key} has no meaning for {wanted}: nothing is converted", "remove it"
+            )
     for pointer, what in LATER.items():
         inner: Any = value
         for step in pointer.split("/")[1:]:
@@ -389,7 +407,7 @@ def to_spec(file: Path, value: dict[str, Any], node: Node) -> Spec:
         document=value,
         node=node,
         sources=tuple(to_source(name, s) for name, s in value.get("sources", {}).items()),
-        weights=Weights(base, value["weights"]["format"], shard_bytes(value["weights"].get("max_shard_size"))),
+        weights=to_weights(value["weights"], base),
         side_files=to_side_files(value.get("side_files", {}), base),
         adapter=to_adapter(value.get("adapter")),
         files=tuple(ExtraFile(f.get("source"), f["from"], f["to"].strip("/")) for f in value.get("files", ())),
@@ -411,6 +429,19 @@ def to_source(name: str, value: dict[str, Any]) -> Source:
         tuple(value.get("files", ("**",))),
         value.get("license"),
         value.get("note"),
+    )
+
+
+def to_weights(value: dict[str, Any], base: str) -> Weights:
+    scales, include = value.get("activation_scales"), value.get("include")
+    return Weights(
+        base,
+        value["format"],
+        shard_bytes(value.get("max_shard_size")),
+        tuple(include) if include is not None else None,
+        tuple(value.get("exclude", ())),
+        value.get("options", {}),
+        (scales.get("source"), scales["path"]) if scales else None,
     )
 
 

@@ -11,6 +11,7 @@ from hubrelease import remote, verify_release
 from hubrelease.against import against_problems
 from hubrelease.checks import as_problem, checks
 from hubrelease.collector import paused_collector
+from hubrelease.conversion.rederive import Rederived, Selection, base_reader, rederive
 from hubrelease.errors import Exit, Problem, worst
 from hubrelease.hub import HuggingFaceHub
 from hubrelease.identity import Expected, identity_problems
@@ -30,6 +31,8 @@ class Verdict:
     payload_digest: str
     checked: Mapping[str, int]
     strict: bool = False
+    rederived: tuple[str, ...] = ()
+    rederivable: int = 0
 
     @property
     def exit(self) -> Exit:
@@ -55,6 +58,8 @@ class Request:
     against: Path | None = None
     remote_tree: Path | None = None
     expected: Expected = field(default_factory=Expected)
+    rederive: Selection | None = None
+    base: Path | None = None
 
 
 def verify(
@@ -65,30 +70,37 @@ def verify(
     against: str | Path | None = None,
     remote_tree: str | Path | None = None,
     expected: Expected = Expected(),  # noqa: B008  a frozen value
+    rederive: Selection | None = None,
+    base: str | Path | None = None,
     progress: Progress = SILENT,
 ) -> Verdict:
     """The Verdict on a release folder, or on hf://REPO@REV; undecided, with that one problem, where it can't be opened.
 
     `against` is another build of the same release; `remote_tree` a stored listing of the Hub; `expected` what the
-    reader wants it to be. Raises OutsideError where the Hub, or one of those files, can't be reached.
+    reader wants it to be. `rederive` names weights to derive again from the pinned base (`base`: its folder, where it
+    is not on the Hub). Raises OutsideError where the Hub, or one of those files, can't be reached.
     Example: `hubrelease.verify("dist/minilm").exit == 0`
     """
-    asked = Request(strict, deep, Path(against) if against else None, Path(remote_tree) if remote_tree else None, expected)
+    asked = Request(strict, deep, path_or_none(against), path_or_none(remote_tree), expected, rederive, path_or_none(base))
     if isinstance(folder, str) and folder.startswith(remote.PREFIX):
         place = remote.place_of(folder)
         asked = replace(asked, expected=replace(expected, place_name=place.repo, place_version=place.version))
         with remote.remote_release(place, HuggingFaceHub(network_is_off()), progress) as release:
-            return judged(release, asked)
+            return judged(release, asked, progress)
     root = Path(folder)
     progress.start("hashing", None)
     try:
         result = verify_release.check_folder(root, count=progress.advance)
     finally:
         progress.finish()
-    return judged(Release(root, result, deep=deep), asked)
+    return judged(Release(root, result, deep=deep), asked, progress)
 
 
-def judged(release: Release, asked: Request) -> Verdict:
+def path_or_none(value: str | Path | None) -> Path | None:
+    return Path(value) if value else None
+
+
+def judged(release: Release, asked: Request, progress: Progress) -> Verdict:
     """Every check, every comparison that was asked for, and what is absent."""
     found = run_checks(release)
     found += identity_problems(release, asked.expected)
@@ -96,8 +108,22 @@ def judged(release: Release, asked: Request) -> Verdict:
         found += collected("remote-tree", remote_problems(release, read_listing(asked.remote_tree)))
     if asked.against:
         found += collected("against", against_problems(release, asked.against))
+    derived = derived_again(release, asked, progress)
+    found += derived.problems
     found += [as_problem(f) for f in verify_release.absences(release.result, worst(found) != Exit.GOOD)]
-    return verdict_of(release, found, asked.strict)
+    return replace(verdict_of(release, found, asked.strict), rederived=derived.names, rederivable=derived.of)
+
+
+def derived_again(release: Release, asked: Request, progress: Progress) -> Rederived:
+    """The weights that were asked for, derived again from the base; none where none were asked for."""
+    if asked.rederive is None:
+        return Rederived((), 0, ())
+    read = base_reader(release, HuggingFaceHub(network_is_off()), asked.base)
+    progress.start("deriving weights again", None)
+    try:
+        return rederive(release, asked.rederive, read, progress.advance)
+    finally:
+        progress.finish()
 
 
 def verdict_of(release: Release, found: Iterable[Problem], strict: bool) -> Verdict:

@@ -20,7 +20,7 @@ def test_bad_an_older_copy_is_left_in_a_shard(tmp_path):
     found = one(tmp_path, with_copy(tiny.bf16("older", tiny.HIDDEN)))
     assert (found.kind, found.severity, found.where.file, found.where.tensor) == ("duplicate-tensor", "error", FIRST, NAME)
     assert SECOND in found.message
-    assert "1 copy with other bytes" in found.message
+    assert "the bytes differ" in found.message
 
 
 def test_bad_the_same_bytes_twice(tmp_path):
@@ -30,7 +30,7 @@ def test_bad_the_same_bytes_twice(tmp_path):
 
 
 def test_bad_another_shape(tmp_path):
-    assert "other bytes" in one(tmp_path, with_copy(tiny.bf16("x", 3))).message
+    assert "the bytes differ" in one(tmp_path, with_copy(tiny.bf16("x", 3))).message
 
 
 def test_bad_a_whole_shard_twice(tmp_path):

@@ -1,9 +1,8 @@
 """The roundings in plain torch: what the other paths are held against, and what a release may carry to be re-derived.
 
-Needs torch alone, on a CPU or with CUDA, with the same bits on both. For that, numbers are divided by tensors and never
-by Python numbers (CUDA would multiply by the reciprocal), and clamped before they are cast to E4M3 (some builds
-saturate, others write NaN). BF16 operations are written as binary32 operations with a rounding after each, which is
-what torch does inside.
+Needs torch alone, on a CPU or with CUDA, with the same bits on both. For that, numbers are divided by tensors and never by
+Python numbers: CUDA would multiply by the reciprocal. Operations in BF16 or F16 are written as binary32 operations with a
+rounding after each, which is what torch does inside. Codes are found on magnitudes; their signs are put on at the end.
 
 Each function takes a weight's rows as a tensor [rows, columns] of BF16, F16 or F32, and gives `Rounded`.
 """
@@ -15,10 +14,13 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from torch import Tensor
 
+E4M3 = (3, 121, 448.0)  # stored mantissa bits, exponent field of the smallest normal number, largest number
+E2M1 = (1, 127, 6.0)
+
 
 class Rounded(NamedTuple):
-    """`codes` are bytes [rows, ...]; `scales` have the type they are stored in. The squares are whole numbers, one for
-    each of `steps`: steps are those that the squares of a block, a row or a run are relative to (see values.Sums)."""
+    """`codes` are bytes [rows, ...]; `scales` have the type they are stored in. `errors` and `sources` are squares as whole
+    numbers, relative to the power of two of `steps`, one of each for a block, a row, a group or a run (see values.Sums)."""
 
     codes: Tensor
     scales: Tensor
@@ -34,24 +36,25 @@ def fp8_block(w: Tensor) -> Rounded:
 
     rows, columns = w.shape
     blocks = w.float().view(rows // 128, 128, columns // 128, 128)
-    amax = blocks.abs().amax((1, 3), keepdim=True)
-    factor = amax.reciprocal() * 448.0  # `448.0 / amax` in torch is these two operations
+    size = blocks.abs()
+    factor = size.amax((1, 3), keepdim=True).reciprocal() * 448.0  # `448.0 / amax` in torch is these two operations
     empty = torch.isinf(factor)  # zeros, or so small that the factor runs over
     scale = torch.where(empty, torch.ones_like(factor), factor.reciprocal())
-    quotient = blocks * torch.where(empty, torch.zeros_like(factor), factor)
-    value, codes = to_e4m3(quotient)
-    counted = count(blocks, quotient, value, Steps(scale, scale, 9, 4), (1, 3))
-    return Rounded(codes.view(rows, columns), scale.view(rows // 128, columns // 128), scale, *counted)
+    quotient = size * torch.where(empty, torch.zeros_like(factor), factor)
+    code, value = nearest(quotient, *E4M3)
+    counted = count(size, quotient, value, Steps(scale, scale, 9, 4), (1, 3))
+    return Rounded(signed(code, blocks, 24, 0x80).view(rows, columns), scale.view(rows // 128, columns // 128), scale, *counted)
 
 
 def fp8_channel(w: Tensor) -> Rounded:
     """compressed-tensors' FP8 with one scale a row, in the weight's dtype."""
     wide = w.float()
-    scale = or_epsilon((wide.abs().amax(1, keepdim=True) / number(448.0, w)).to(w.dtype))
-    quotient = wide / scale.float()
-    value, codes = to_e4m3(quotient.to(w.dtype).float())
-    counted = count(wide, quotient, value, Steps(scale.float(), scale.float(), 9, 4), 1)
-    return Rounded(codes, scale, scale.float(), *counted)
+    size = wide.abs()
+    scale = or_epsilon((size.amax(1, keepdim=True) / number(448.0, w)).to(w.dtype))
+    quotient = size / scale.float()
+    code, value = nearest(quotient.to(w.dtype).float(), *E4M3)
+    counted = count(size, quotient, value, Steps(scale.float(), scale.float(), 9, 4), 1)
+    return Rounded(signed(code, wide, 24, 0x80), scale, scale.float(), *counted)
 
 
 def nvfp4_divisor(w: Tensor, shared: float) -> Rounded:
@@ -59,10 +62,11 @@ def nvfp4_divisor(w: Tensor, shared: float) -> Rounded:
     import torch
 
     share, groups = number(shared, w), w.float().view(w.shape[0], -1, 16)
-    begun = (groups.abs().amax(2, keepdim=True) / number(6.0, w)).to(w.dtype).float()
-    scale = to_e4m3(share * begun)[0]
+    size = groups.abs()
+    begun = (size.amax(2, keepdim=True) / number(6.0, w)).to(w.dtype).float()
+    scale = nearest(share * begun, *E4M3)[1]
     scale = torch.where(scale == 0, torch.full_like(scale, 0.125), scale)
-    return nvfp4(groups, scale, scale / share)
+    return nvfp4(groups, size, scale, scale / share)
 
 
 def nvfp4_multiplier(w: Tensor, shared: float) -> Rounded:
@@ -70,11 +74,11 @@ def nvfp4_multiplier(w: Tensor, shared: float) -> Rounded:
     import torch
 
     share, groups = number(shared, w), w.float().view(w.shape[0], -1, 16)
-    begun = groups.abs().amax(2, keepdim=True) / (share * number(6.0, w))
-    begun = torch.where(begun == 0, torch.ones_like(begun), begun).clamp(2.0**-9, 448.0)
-    scale = begun.to(torch.float8_e4m3fn).float()
+    size = groups.abs()
+    begun = size.amax(2, keepdim=True) / (share * number(6.0, w))
+    scale = nearest(torch.where(begun == 0, torch.ones_like(begun), begun).clamp(min=2.0**-9), *E4M3)[1]
     step = scale * share
-    return nvfp4(groups, scale, torch.where(step == 0, torch.full_like(step, float("inf")), step))
+    return nvfp4(groups, size, scale, torch.where(step == 0, torch.full_like(step, float("inf")), step))
 
 
 def int8(w: Tensor) -> Rounded:
@@ -82,18 +86,18 @@ def int8(w: Tensor) -> Rounded:
 
 
 def int4(w: Tensor) -> Rounded:
-    return packed(w, 8, 9)
+    codes, *rest = packed(w, 8, 9)
+    return Rounded(codes[:, 0::2] | codes[:, 1::2] << 4, *rest)
 
 
 def to_bf16(w: Tensor) -> Rounded:
     """To the nearest BF16. There is no scale; errors count in BF16's spacing at the row's largest number."""
     import torch
 
-    wide = w.float()
-    rounded = w.to(torch.bfloat16)
-    step = power_of(wide.abs().amax(1, keepdim=True)) * 2.0**-7
-    counted = count(wide, wide / step, rounded.float() / step, Steps(step, step, 13, 20), 1)
-    return Rounded(rounded.view(torch.uint8), wide[:0], step, *counted)
+    size, rounded = w.float().abs(), w.to(torch.bfloat16)
+    step = power_of(size.amax(1, keepdim=True)) * 2.0**-7
+    counted = count(size, size / step, rounded.float().abs() / step, Steps(step, step, 13, 20), 1)
+    return Rounded(rounded.view(torch.uint8), size[:0], step, *counted)
 
 
 def amax_bits(w: Tensor) -> int:
@@ -107,32 +111,32 @@ def amax_bits(w: Tensor) -> int:
 # ------------------------------------------------------------------------------------------------------------- the parts
 
 
-def nvfp4(groups: Tensor, scale: Tensor, step: Tensor) -> Rounded:
+def nvfp4(groups: Tensor, size: Tensor, scale: Tensor, step: Tensor) -> Rounded:
     import torch
 
     rows = groups.shape[0]
-    quotient = groups / step
-    value, codes = to_e2m1(quotient)
+    quotient = size / step
+    code, value = nearest(quotient, *E2M1)
+    # what is negative and rounds to zero keeps its sign; minus zero, and what underflowed in the division, has none
+    codes = signed(code, torch.copysign(quotient, groups) + 0.0, 28, 8)
     runs = largest_of_runs(step.squeeze(2))
     largest = runs.repeat_interleave(64, 1)[:, : groups.shape[1], None]
-    errors, sources, most = count(groups, quotient, value, Steps(step, largest, 11, 9), 2)
+    errors, sources, most = count(size, quotient, value, Steps(step, largest, 11, 9), 2)
     low, high = codes.view(rows, -1, 2).unbind(2)
     kept = scale.squeeze(2).to(torch.float8_e4m3fn)
     return Rounded(low | high << 4, kept, runs, in_runs(errors).sum(2), in_runs(sources).sum(2), most)
 
 
 def packed(w: Tensor, half: int, source_bits: int) -> Rounded:
-    """compressed-tensors' symmetric integers in groups of 128, in the weight's dtype; offset by `half`, least first."""
+    """compressed-tensors' symmetric integers in groups of 128, in the weight's dtype, plus `half`; one a byte."""
     import torch
 
     groups = w.float().view(w.shape[0], -1, 128)
     scale = or_epsilon((groups.abs().amax(2, keepdim=True) / number(half - 0.5, w)).to(w.dtype))
     quotient = groups / scale.float()
-    value = quotient.to(w.dtype).float().clamp(-half, half - 1).round()
+    value = quotient.to(w.dtype).float().clamp_(-half, half - 1).round_()
     codes = (value + half).to(torch.uint8).view(w.shape)
-    if half == 8:
-        codes = codes[:, 0::2] | codes[:, 1::2] << 4
-    counted = count(groups, quotient, value, Steps(scale.float(), scale.float(), 12, source_bits), 2)
+    counted = count(groups.abs(), quotient, value, Steps(scale.float(), scale.float(), 12, source_bits), 2)
     return Rounded(codes, scale.squeeze(2), scale.float(), *counted)
 
 
@@ -149,29 +153,26 @@ def or_epsilon(scale: Tensor) -> Tensor:
     return torch.where(scale == 0, torch.full_like(scale, torch.finfo(scale.dtype).eps), scale)
 
 
-def to_e4m3(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Values and codes of the nearest E4M3 numbers."""
-    import torch
+def nearest(size: Tensor, mantissa: int, low: int, largest: float) -> tuple[Tensor, Tensor]:
+    """Codes and values of the small floats nearest to binary32 magnitudes, ties to even; the largest for what is above it.
 
-    codes = x.clamp(-448.0, 448.0).to(torch.float8_e4m3fn)
-    return codes.float(), codes.view(torch.uint8)
-
-
-def to_e2m1(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Values and codes of the nearest E2M1 numbers, ties to even. What is negative and rounds to zero keeps its sign;
-    minus zero has none.
-
-    Adding 2^22 times a number's power of two (at least 1) leaves just the bits in the sum that E2M1 has.
+    Adding 2^(23-mantissa) times a number's power of two leaves just these bits in the sum; the exponent's share of the code
+    rides along in the lowest bits. (torch's cast to E4M3 gives the same codes; its way back to binary32 is slow.)
     """
     import torch
 
-    magnitude = x.abs().clamp(max=6.0)
-    power = (magnitude.view(torch.int32) & 0x7F800000).clamp(min=127 << 23)
-    magic = power + (22 << 23)
-    total = magnitude + magic.view(torch.float32)
-    code = total.view(torch.int32) - magic + (power >> 22) - (127 << 1)
-    value = total - magic.view(torch.float32)
-    return torch.where(x < 0, -value, value), (code + (x < 0) * 8).to(torch.uint8)
+    clamped = size.clamp(max=largest)
+    power = (clamped.view(torch.int32) & 0x7F800000).clamp_(min=low << 23)
+    magic = (power >> (23 - mantissa)).add_(power).add_(((23 - mantissa) << 23) - (low << mantissa)).view(torch.float32)
+    total = clamped.add_(magic)
+    return total.view(torch.int32) & 0x7F, total - magic
+
+
+def signed(code: Tensor, numbers: Tensor, shift: int, bit: int) -> Tensor:
+    """Codes as bytes, `bit` set where the number's sign is."""
+    import torch
+
+    return ((numbers.view(torch.int32) >> shift).bitwise_and_(bit).bitwise_or_(code)).to(torch.uint8)
 
 
 def power_of(step: Tensor) -> Tensor:
@@ -190,8 +191,8 @@ class Steps(NamedTuple):
     source_bits: int
 
 
-def count(w: Tensor, quotient: Tensor, value: Tensor, steps: Steps, over: int | tuple[int, ...]) -> tuple[Tensor, Tensor, Tensor]:
-    """Errors and numbers over the power of two of the largest step, as whole numbers, their squares added; the largest
+def count(size: Tensor, quotient: Tensor, value: Tensor, steps: Steps, over: int | tuple[int, ...]) -> tuple[Tensor, Tensor, Tensor]:
+    """Errors and magnitudes over the power of two of the largest step, as whole numbers, their squares added; the largest
     error in steps. The factors are made as powers of two first, which is exact, and so are the sums."""
     import torch
 
@@ -201,13 +202,14 @@ def count(w: Tensor, quotient: Tensor, value: Tensor, steps: Steps, over: int | 
     source = ((254 - field + steps.source_bits) << 23).view(torch.float32)
     off = (quotient - value).abs_()
     largest = off.amax()
-    return add_squares(off.mul_(error), over), add_squares(w * source, over), largest
+    return add_squares(off.mul_(error), over), add_squares(size * source, over), largest
 
 
 def add_squares(x: Tensor, over: int | tuple[int, ...]) -> Tensor:
+    """Squares of the nearest whole numbers, added up in 64 bits; of 32 bits each where they fit, which is twice as fast."""
     import torch
 
-    whole = x.round_().to(torch.int32 if float(x.abs().amax()) < 2.0**15 else torch.int64)
+    whole = x.round_().to(torch.int32 if float(x.amax()) < 2.0**15 else torch.int64)
     return whole.mul_(whole).sum(over, dtype=torch.int64)
 
 

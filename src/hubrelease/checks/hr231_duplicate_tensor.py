@@ -75,9 +75,12 @@ def comparison(release: Release, pair: tuple[str, str], names: list[str], budget
         differ += verdict is True
         same += verdict is False
     rest = len(names) - differ - same
-    told = [f"{counted(differ, 'copy').replace('copys', 'copies')} with other bytes"] if differ else []
-    told += ["the bytes are the same" if not differ and not rest else f"{same} with the same bytes"] if same else []
-    return ", ".join([*told, *([f"{rest} not compared"] if rest else [])])
+    told = [f"the bytes of {differ} differ"] if differ else []
+    told += [f"{same} have the same bytes"] if same else []
+    told += [f"{rest} were not compared"] if rest else []
+    if len(names) == 1:
+        return "the bytes differ" if differ else "the bytes are the same" if same else "the bytes were not compared"
+    return ", ".join(told)
 
 
 def differs(release: Release, a: Located, b: Located, budget: list[int]) -> bool | None:

@@ -10,6 +10,7 @@ import click
 
 from hubrelease import report
 from hubrelease.commands.options import common
+from hubrelease.conversion.rederive import Selection
 from hubrelease.identity import Expected
 from hubrelease.report import Outcome
 from hubrelease.verifier import Verdict, verify
@@ -26,6 +27,11 @@ from hubrelease.verifier import Verdict, verify
 @click.option("--expect-name", metavar="N", help="Fail (4) if the release names another repository.")
 @click.option("--expect-version", metavar="V", help="Fail (4) if the release is of another version.")
 @click.option("--expect-digest", metavar="D", help="Fail (4) if the release digest is another one.")
+@click.option("--rederive", is_flag=True, help="Derive converted weights again from the pinned base and compare bits (16 of them).")
+@click.option("--tensor", metavar="GLOB", help="Derive these weights again (* within a name's dots, ** across them).")
+@click.option("--sample", type=click.IntRange(1), metavar="N", help="Derive N weights again.")
+@click.option("--all", "all_", is_flag=True, help="Derive every converted weight again.")
+@click.option("--base", metavar="DIR", help="The base's folder, where it is not on the Hub.")
 @click.option(
     "--format",
     "form",
@@ -43,6 +49,11 @@ def COMMAND(
     expect_name: str | None,
     expect_version: str | None,
     expect_digest: str | None,
+    rederive: bool,
+    tensor: str | None,
+    sample: int | None,
+    all_: bool,
+    base: str | None,
     form: str,
     as_json: bool,
     quiet: bool,
@@ -56,8 +67,27 @@ def COMMAND(
     finish_interrupted_build(folder)
     expected = Expected(expect_name, expect_version, expect_digest)
     progress = report.progress_for(quiet)
-    verdict = verify(folder, strict=strict, deep=deep, against=against, remote_tree=remote_tree, expected=expected, progress=progress)
+    wanted = selection(rederive, tensor, sample, all_)
+    verdict = verify(
+        folder,
+        strict=strict,
+        deep=deep,
+        against=against,
+        remote_tree=remote_tree,
+        expected=expected,
+        rederive=wanted,
+        base=base,
+        progress=progress,
+    )
     return replace(outcome_of(verdict, folder), raw=formatted(verdict, folder, form))
+
+
+def selection(rederive: bool, tensor: str | None, sample: int | None, all_: bool) -> Selection | None:
+    if sum(map(bool, (tensor, sample, all_))) > 1:
+        raise click.UsageError("give one of --tensor, --sample and --all")
+    if tensor or sample or all_:
+        return Selection(tensor, sample)
+    return Selection() if rederive else None
 
 
 def finish_interrupted_build(folder: str) -> None:
@@ -90,6 +120,10 @@ def outcome_of(verdict: Verdict, folder: str) -> Outcome:
             f"release digest {verdict.release_digest}",
             "Every file is the one that was released. Not proved: who released it.",
         ]
+    if verdict.rederivable:
+        lines.append(f"{len(verdict.rederived)} of {verdict.rederivable} converted weights derived again from the pinned base")
     value = {"verdict": verdict.word, "release": release, "checked": dict(verdict.checked)}
+    if verdict.rederivable:
+        value["rederived"] = list(verdict.rederived)
     hint = "mend what is listed above, or tell the publisher" if verdict.word == "bad" else None
     return Outcome("verify", verdict.exit, verdict.problems, lines, value, hint, problems_key="findings")

@@ -33,6 +33,10 @@ def is_licence_text(path: str) -> bool:
     return "/" not in path and role_of(path) == "licence"
 
 
+def is_side_file(spec: Spec, path: str) -> bool:
+    return not left_behind(spec, path) and not is_licence_text(path) and role_of(path) != "weights"
+
+
 def omission_problems(spec: Spec, lock: Lock) -> Iterator[Problem]:
     """Files of the base that would be lost without a reason, and omissions that fit nothing. Needs no network."""
     if spec.side_files is None or (base := lock.source(spec.side_files.source)) is None:
@@ -69,5 +73,6 @@ class SideFiles:
             raise CheckFailed(problems)
         assert build.spec.side_files is not None
         files = build.sources.files(build.spec.side_files.source)
-        kept = [f for f in files if not left_behind(build.spec, f.path) and not is_licence_text(f.path) and role_of(f.path) != "weights"]
+        made = set(build.tree.entries)  # a conversion has written config.json already
+        kept = [f for f in files if f.path not in made and is_side_file(build.spec, f.path)]
         build.tree.copy_all([Copy(f.path, f) for f in kept], "side files")
