@@ -197,6 +197,13 @@ def test_check_says_everything_at_once(tmp_path: Path, cli: Cli) -> None:
     ]
 
 
+def test_check_looks_for_activation_scales_beside_the_spec(tmp_path: Path, cli: Cli) -> None:
+    root = folder(tmp_path, {**LOCAL, "weights": {"format": "nvfp4", "activation_scales": {"path": "scales.json"}}})
+    assert [p["pointer"] for p in cli("check", root, "--json").problems if p["kind"] == "local-file-missing"] == [
+        "/weights/activation_scales/path"
+    ]
+
+
 def test_check_reads_receipts_before_anything_is_pinned(tmp_path: Path, cli: Cli) -> None:
     root = folder(tmp_path, {**LOCAL, "benchmarks": [{"receipt": "r.json"}]}, r__json="{NaN}")
     assert cli("check", root, "--json").kinds == ["lock-stale", "receipt-unreadable"]

@@ -253,6 +253,7 @@ def test_each_kind_of_source_keeps_its_rules(tmp_path: Path, source: dict[str, A
         ({"adapter": {"source": "bsae", "base_model": "base_model"}}, "/adapter/source"),
         ({"adapter": {"source": "base_model", "base_model": "bsae"}}, "/adapter/base_model"),
         ({"files": [{"source": "bsae", "from": "a", "to": "b"}]}, "/files/0/source"),
+        ({"weights": {"format": "nvfp4", "activation_scales": {"source": "bsae", "path": "x"}}}, "/weights/activation_scales/source"),
     ],
 )
 def test_a_name_of_no_source_is_refused_with_those_that_there_are(tmp_path: Path, change: dict[str, Any], pointer: str) -> None:

@@ -127,7 +127,8 @@ FILES: dict[str, tuple[str, Any]] = {  # so that files of the release change, ot
 }  # fmt: skip
 ELSEWHERE = {  # what needs more than a folder: the test that shows it
     "/schema": "test_spec", "/include": "test_spec", "/weights/source": "test_spec", "/side_files/source": "test_spec",
-    "/adapter/source": "test_spec", "/adapter/to": "test_build_adapter", "/adapter/base_model": "test_spec",
+    "/weights/include": "test_conversion", "/weights/exclude": "test_conversion", "/weights/options": "test_conversion",
+    "/weights/activation_scales/source": "test_spec", "/weights/activation_scales/path": "test_spec", "/adapter/source": "test_spec", "/adapter/to": "test_build_adapter", "/adapter/base_model": "test_spec",
     "/publish/disclose": "test_disclosure", "/waive/*/code": "test_waivers", "/waive/*/file": "test_waivers", "/waive/*/reason": "test_waivers",
 }  # fmt: skip
 
@@ -208,7 +209,7 @@ def inside(root: Path) -> dict[str, bytes]:
 
 
 VALUES: dict[str, Any] = {
-    "/weights/exclude": ["lm_head"], "/weights/options": {"a": 1}, "/weights/activation_scales": {"path": "x"}, "/adapter/name": "x",
+    "/adapter/name": "x",
     "/card/locales": ["de"], "/card/model_index": True, "/card/eval_results": False, "/validation": {"suite": "x"},
     "/publish/sha256sums": False, "/publish/manifest": True, "/publish/repo_id": "a/b", "/publish/private": True, "/publish/unvalidated": "no GPU here",
 }  # fmt: skip
@@ -224,11 +225,18 @@ def test_what_a_later_version_will_do_is_refused_by_name(tmp_path: Path, pointer
     assert "not supported by this version" in found.message
 
 
-@pytest.mark.parametrize("wanted", ["fp8_block", "fp8_dynamic", "nvfp4a16", "nvfp4", "modelopt_nvfp4", "w8a16", "w4a16"])
-def test_a_format_that_can_not_be_made_is_refused_by_name(tmp_path: Path, wanted: str) -> None:
-    found = only(problems(tmp_path, {**MINIMAL, "weights": {"format": wanted}}))
-    assert (found.kind, found.where.pointer) == ("not-supported", "/weights/format")
-    assert wanted in found.message
+@pytest.mark.parametrize(
+    ("key", "value"), [("include", ["*"]), ("exclude", ["lm_head"]), ("options", {"a": 1}), ("activation_scales", {"path": "x"})]
+)
+@pytest.mark.parametrize("format", ["as-is", "bf16"])
+def test_what_speaks_of_a_conversion_is_refused_where_nothing_is_converted(tmp_path: Path, format: str, key: str, value: Any) -> None:
+    found = only(problems(tmp_path, {**MINIMAL, "weights": {"format": format, key: value}}))
+    assert (found.kind, found.where.pointer) == ("not-supported", f"/weights/{key}")
+
+
+def test_converting_and_re_sharding_at_once_is_refused_by_name(tmp_path: Path) -> None:
+    found = only(problems(tmp_path, {**MINIMAL, "weights": {"format": "fp8_block", "max_shard_size": "5GB"}}))
+    assert (found.kind, found.where.pointer) == ("not-supported", "/weights/max_shard_size")
 
 
 # ----------------------------------------------------------------------------------------------------------- examples

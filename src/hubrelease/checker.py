@@ -58,6 +58,8 @@ def beside_problems(spec: Spec) -> Iterator[Problem]:
     named += [(f.path, f"/files/{i}/from") for i, f in enumerate(spec.files) if f.source is None]
     named += [(str(spec.card["template"]), "/card/template")] if "template" in spec.card else []
     named += [(spec.document["notice"], "/notice")] if "notice" in spec.document else []
+    source, scales = spec.weights.activation_scales or (None, None)
+    named += [(scales, "/weights/activation_scales/path")] if scales and source is None else []
     for path, pointer in named:
         if fault := beside.fault_of(spec, path, spec.where(pointer)):
             yield fault

@@ -335,6 +335,9 @@ def source_references(value: dict[str, Any]) -> Iterator[tuple[str, str]]:
         for inner in ("source", "base_model"):
             if inner in value.get(key, {}):
                 yield f"/{key}/{inner}", value[key][inner]
+    scales = value.get("weights", {}).get("activation_scales", {})
+    if "source" in scales:
+        yield "/weights/activation_scales/source", scales["source"]
     for number, item in enumerate(value.get("files", ())):
         if "source" in item:
             yield f"/files/{number}/source", item["source"]

@@ -101,8 +101,8 @@ def test_sums_tell_the_error_of_the_round_trip(name: str, path: str) -> None:
     back, steps = dequantised(form, done, max(map(abs, numbers)))
     errors = sum((a - b) ** 2 for a, b in zip(numbers, back, strict=True))
     assert done.sums.relative == pytest.approx(math.sqrt(errors / sum(x * x for x in numbers)), rel=2e-4)
-    assert done.sums.error_squares / 4**140 == pytest.approx(errors, rel=5e-4)
-    assert done.sums.source_squares / 4**140 == pytest.approx(sum(x * x for x in numbers), rel=2e-4)
+    assert done.sums.error_squares / 4**165 == pytest.approx(errors, rel=5e-4)
+    assert done.sums.source_squares / 4**165 == pytest.approx(sum(x * x for x in numbers), rel=2e-4)
     largest = max(abs(a - b) / step for a, b, step in zip(numbers, back, steps, strict=True))
     assert done.sums.largest == pytest.approx(largest, rel=1e-4)
 
@@ -225,7 +225,7 @@ def test_f32_and_f16_become_bf16_as_torch_has_them() -> None:
             assert bytes(done.codes) == wanted.view(torch.uint8).numpy().tobytes()
             assert not done.scales
             assert done.sums.largest <= 0.5
-            assert done.sums.relative < 2.0**-8
+            assert done.sums.relative < 2.0**-8 or "1e-40" in sample.name  # BF16's subnormals are coarse
     with pytest.raises(NotFinite, match="beyond BF16"):
         form.encoder("cpu", "torch", "F32").encode(Strip(struct.pack("<f", 3.4e38), "F32", 1, 1))
 
@@ -239,14 +239,17 @@ def test_every_sample_is_the_same_on_both_paths_with_its_sums() -> None:
 
 
 @needs_torch
-def test_native_keeps_subnormals_where_the_thread_flushes_them() -> None:
+def test_native_keeps_subnormals_where_the_thread_flushes_them(monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
 
-    wanted = {(name, s.name): ours(form_of(name), s, "native") for name in QUANTISING for s in SAMPLES if s.dtype == "BF16"}
+    forms = [form_of(name) for name in QUANTISING]
+    pairs = [(form, sample) for form in forms for sample in SAMPLES if sample.dtype == "BF16"]
+    amaxes = {sample.name: parity_tensors.amax(sample) for _, sample in pairs}
+    monkeypatch.setattr(parity_tensors, "amax", lambda sample: amaxes[sample.name])  # struct flushes, too
+    wanted = [ours(*pair, "native") for pair in pairs]
     if not torch.set_flush_denormal(True):
         pytest.skip("this processor can't flush subnormals")
     try:
-        for (name, sample), before in wanted.items():
-            assert ours(form_of(name), next(s for s in SAMPLES if s.name == sample), "native") == before
+        assert [ours(*pair, "native") for pair in pairs] == wanted
     finally:
         torch.set_flush_denormal(False)

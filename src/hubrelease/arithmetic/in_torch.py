@@ -81,13 +81,21 @@ def raw(tensor: Tensor) -> memoryview:
 
 
 def sums(kernel: Kernel, done: reference.Rounded) -> Sums:
-    """The squares, collected by the exponent field of the step that they are relative to."""
+    """The squares, added up for each step that there is and then, exactly, by the exponent field of the step."""
     import torch
 
-    fields = (done.steps.contiguous().view(torch.int32) >> 23).clamp(8).flatten().to(torch.int64)
-    bins = torch.zeros(2, 256, dtype=torch.int64, device=fields.device)
-    bins[0].index_add_(0, fields, done.errors.flatten())
-    bins[1].index_add_(0, fields, done.sources.flatten())
-    errors, sources = (dict(enumerate(row)) for row in bins.tolist())
-    used = set(fields.unique().tolist())
-    return kernel.sums({n: errors[n] for n in used}, {n: sources[n] for n in used}, float(done.largest))
+    steps, place = done.steps.contiguous().view(torch.int32).flatten().unique(return_inverse=True)
+    added = torch.zeros(2, len(steps), dtype=torch.int64, device=steps.device)
+    added[0].index_add_(0, place, done.errors.flatten())
+    added[1].index_add_(0, place, done.sources.flatten())
+    bits, (errors, sources) = steps.tolist(), added.tolist()
+    return kernel.sums(by_field(bits, errors), by_field(bits, sources), float(done.largest))
+
+
+def by_field(steps: list[int], squares: list[int]) -> dict[int, int]:
+    """Squares times the square of the significand of the step that they are in parts of; `steps` are bits."""
+    found: dict[int, int] = {}
+    for step, squared in zip(steps, squares, strict=True):
+        field, significand = max(step >> 23, 1), step & 0x7FFFFF | (0x800000 if step >> 23 else 0)
+        found[field] = found.get(field, 0) + squared * significand**2
+    return found

@@ -6,24 +6,25 @@ step by step, is in the docstring of the format that uses it.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from hubrelease.arithmetic.rounding import ROUND, f32
 from hubrelease.arithmetic.values import SIZE, UNIT_BITS, Strip, Sums
 
-EXPONENT_BIAS = 127
 TINY = {"BF16": 2.0**-126, "F16": 2.0**-14, "F32": 2.0**-126}
 
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """`rows_of` and `columns_of` are what a strip's sides must be multiples of; `scale_rows` and `scale_columns` are the
-    extent of one scale (0: the whole row); `scale_bytes` is its size (0: that of a source number)."""
+    """`error_bits`, `source_bits` and `most_steps` say how errors are counted (see Sums); `rows_of` and `columns_of` are what a
+    strip's sides must be multiples of; `scale_rows` and `scale_columns` are the extent of one scale (0: the whole row);
+    `scale_bytes` is its size (0: that of a source number)."""
 
     name: str
     error_bits: int
     source_bits: int
+    most_steps: int
     code_bits: int
     rows_of: int
     columns_of: int
@@ -54,39 +55,13 @@ class Kernel:
         return None if self.shared is None or shared_amax is None else self.shared(shared_amax, dtype)
 
     def sums(self, errors: dict[int, int], sources: dict[int, int], largest: float) -> Sums:
-        """Sums of whole numbers counted by the exponent field of the power of two that they are relative to."""
+        """Sums from {exponent field of a step: squares times the square of the step's significand, a whole number}."""
         return Sums(in_units(errors, self.error_bits), in_units(sources, self.source_bits), largest)
 
 
 def in_units(squares: dict[int, int], bits: int) -> int:
-    return sum(count << 2 * (field - EXPONENT_BIAS - bits + UNIT_BITS) for field, count in squares.items())
-
-
-def f32(x: float) -> float:
-    """To the nearest binary32 number. A quotient or product of two of them comes out right: binary64 has room for both."""
-    try:
-        rounded: float = struct.unpack("<f", struct.pack("<f", x))[0]
-    except OverflowError:
-        return float("inf") if x > 0 else float("-inf")
-    return rounded
-
-
-def bf16(x: float) -> float:
-    (bits,) = struct.unpack("<I", struct.pack("<f", f32(x)))
-    bits = (bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000
-    rounded: float = struct.unpack("<f", struct.pack("<I", bits))[0]
-    return rounded
-
-
-def f16(x: float) -> float:
-    try:
-        rounded: float = struct.unpack("<e", struct.pack("<e", f32(x)))[0]
-    except OverflowError:
-        return float("inf")
-    return rounded
-
-
-ROUND: dict[str, Callable[[float], float]] = {"BF16": bf16, "F16": f16, "F32": f32}
+    """A step is its significand times 2^(field - 150)."""
+    return sum(count << 2 * (field - 150 - bits + UNIT_BITS) for field, count in squares.items())
 
 
 def divisor(amax: float, dtype: str) -> float:
@@ -106,12 +81,12 @@ def multiplier(amax: float, _dtype: str) -> float:
 KERNELS = {
     kernel.name: kernel
     for kernel in (
-        Kernel("fp8_block", 9, 4, 8, 128, 128, 128, 128, 4),
-        Kernel("fp8_channel", 9, 4, 8, 1, 1, 1, 0, 0),
-        Kernel("nvfp4_divisor", 11, 9, 4, 1, 16, 1, 16, 1, divisor),
-        Kernel("nvfp4_multiplier", 11, 9, 4, 1, 16, 1, 16, 1, multiplier),
-        Kernel("int8", 12, 5, 8, 1, 128, 1, 128, 0),
-        Kernel("int4", 12, 9, 4, 1, 128, 1, 128, 0),
-        Kernel("to_bf16", 20, 13, 16, 1, 1, 0, 0, 0),
+        Kernel("fp8_block", 9, 4, 32, 8, 128, 128, 128, 128, 4),
+        Kernel("fp8_channel", 9, 4, 32, 8, 1, 1, 1, 0, 0),
+        Kernel("nvfp4_divisor", 11, 10, 4, 4, 1, 16, 1, 16, 1, divisor),
+        Kernel("nvfp4_multiplier", 11, 10, 4, 4, 1, 16, 1, 16, 1, multiplier),
+        Kernel("int8", 12, 5, 4, 8, 1, 128, 1, 128, 0),
+        Kernel("int4", 12, 9, 4, 4, 1, 128, 1, 128, 0),
+        Kernel("to_bf16", 13, 5, 4, 16, 1, 1, 0, 0, 0),
     )
 }

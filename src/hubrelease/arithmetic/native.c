@@ -38,10 +38,11 @@ typedef uint64_t longs __attribute__((vector_size(32)));
 typedef uint16_t halves __attribute__((vector_size(32)));
 typedef int16_t shorts __attribute__((vector_size(32)));
 
-/* Squares of errors and of source numbers as whole numbers, so that their sums are exact and no order of adding
-   matters; one bin for each power of two of a scale. `lowest` and `highest` are the bins in use.                       */
+/* Squares of errors and of source numbers, exact: what numbers of one step D add up to is a whole number, and its product
+   with the square of D's significand goes to the bin of D's exponent field. No order of adding matters. `lowest` and
+   `highest` are the bins in use. See values.Sums for what is counted.                                                  */
 typedef struct {
-    uint64_t errors[256], sources[256];
+    unsigned __int128 errors[256], sources[256];
     uint32_t largest; /* bits of the largest |quotient - value of its code| */
     uint32_t lowest, highest;
 } tally;
@@ -122,37 +123,42 @@ INLINE words larger_halves(words a, words b) { /* sixteen numbers under 2^15 */
 #endif
 }
 
-INLINE words add_squares(words sum, words even, words odd) { /* of the low halves, each under 2^15 */
+/* The low halves of sixteen words, in the order of their columns. */
+INLINE words zipped(words even, words odd) {
 #if AVX2
-    __m256i x = _mm256_blend_epi16((__m256i)even, (__m256i)(odd << 16), 0xaa);
-    return sum + (words)_mm256_madd_epi16(x, x);
+    return (words)_mm256_blend_epi16((__m256i)even, (__m256i)(odd << 16), 0xaa);
 #else
-    even &= 0xffffu, odd &= 0xffffu;
+    return (even & 0xffffu) | (odd << 16);
+#endif
+}
+
+INLINE words add_squares(words sum, words x) { /* of sixteen halves under 2^15, by twos */
+#if AVX2
+    return sum + (words)_mm256_madd_epi16((__m256i)x, (__m256i)x);
+#else
+    words even = x & 0xffffu, odd = x >> 16;
     return sum + even * even + odd * odd;
 #endif
 }
 
-INLINE void store_halves(uint8_t *out, words a, words b) { /* the low halves of sixteen words */
+INLINE void store_bytes(uint8_t *out, words a, words b) { /* the low bytes of 32 halves, high bytes being 0 */
 #if AVX2
-    __m256i x = _mm256_permute4x64_epi64(_mm256_packus_epi32((__m256i)a, (__m256i)b), 0xd8);
+    __m256i x = _mm256_permute4x64_epi64(_mm256_packus_epi16((__m256i)a, (__m256i)b), 0xd8);
     memcpy(out, &x, 32);
 #else
-    uint16_t x[16];
-    for (int i = 0; i < 8; i++) x[i] = (uint16_t)a[i], x[i + 8] = (uint16_t)b[i];
-    memcpy(out, x, 32);
+    uint16_t x[32];
+    memcpy(x, &a, 32), memcpy(x + 16, &b, 32);
+    for (int i = 0; i < 32; i++) out[i] = (uint8_t)x[i];
 #endif
 }
 
-INLINE void store_bytes(uint8_t *out, words a, words b, words c, words d) { /* the low bytes of 32 words */
-    uint8_t halfway[64];
-    store_halves(halfway, a, b);
-    store_halves(halfway + 32, c, d);
+INLINE void store_words(uint8_t *out, const words x[4]) { /* the low bytes of 32 words, high bytes being 0 */
 #if AVX2
-    __m256i x = _mm256_packus_epi16((__m256i)load(halfway), (__m256i)load(halfway + 32));
-    x = _mm256_permute4x64_epi64(x, 0xd8);
-    memcpy(out, &x, 32);
+    __m256i low = _mm256_packus_epi32((__m256i)x[0], (__m256i)x[1]), high = _mm256_packus_epi32((__m256i)x[2], (__m256i)x[3]);
+    __m256i done = _mm256_permutevar8x32_epi32(_mm256_packus_epi16(low, high), _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+    memcpy(out, &done, 32);
 #else
-    for (int i = 0; i < 32; i++) out[i] = halfway[2 * i];
+    for (int i = 0; i < 32; i++) out[i] = (uint8_t)x[i / 8][i % 8];
 #endif
 }
 
@@ -177,30 +183,20 @@ INLINE words to_bf16(words bits) { return (bits + 0x7fffu + ((bits >> 16) & 1u))
 
 INLINE uint32_t one_to_bf16(float x) { return (bits_of(x) + 0x7fffu + ((bits_of(x) >> 16) & 1u)) & 0xffff0000u; }
 
-/* Plus 2^23, which rounds to a whole number and leaves it in the low bits. */
-INLINE floats whole(floats x) { return x + 8388608.0f; }
+/* Plus 2^(23-bits): rounds to a multiple of 2^-bits, and leaves in the low half how many. */
+INLINE words multiples(floats x, int bits) { return (words)(x + number((uint32_t)(150 - bits) << 23)); }
 
 /* ------------------------------------------------------------------------------------------------------- the tally */
 
-/* What is under way: factors that turn an error in steps, and a source number, into whole numbers; their squares,
-   in lanes of 32 bits that `settle` empties before they can run over.                                                  */
+/* What is under way: squares in lanes of 32 bits, which `settle` empties before they can run over. */
 typedef struct {
-    floats error, source;
     words errors, sources, largest;
     longs settled_errors, settled_sources;
 } measure;
 
-/* A scale's bin. Scales under 2^-119 count with that exponent, so that factors stay finite; their numbers are too small
-   to show in the sums.                                                                                                 */
-INLINE uint32_t bin_of(float scale) { return bits_of(scale) >> 23 > 8 ? bits_of(scale) >> 23 : 8; }
-
-INLINE float error_factor(float scale, uint32_t bin, int bits) { return scale * number((uint32_t)(254 - (int)bin + bits) << 23); }
-
-INLINE void begin(measure *m, float scale, uint32_t bin, int error_bits, int source_bits) {
-    m->error = every(error_factor(scale, bin, error_bits));
-    m->source = every(number((uint32_t)(254 - (int)bin + source_bits) << 23));
-    m->errors = m->sources = all(0);
-    m->settled_errors = m->settled_sources = (longs){0, 0, 0, 0};
+INLINE measure nothing(words largest) {
+    longs zero = {0, 0, 0, 0};
+    return (measure){all(0), all(0), largest, zero, zero};
 }
 
 INLINE longs widened(words x) { return ((longs)x & 0xffffffffu) + ((longs)x >> 32); }
@@ -211,22 +207,24 @@ INLINE void settle(measure *m) {
     m->errors = m->sources = all(0);
 }
 
-INLINE void add(tally *t, const measure *m, uint32_t bin) {
-    for (int i = 0; i < 4; i++) t->errors[bin] += m->settled_errors[i], t->sources[bin] += m->settled_sources[i];
-    t->lowest = bin < t->lowest ? bin : t->lowest;
-    t->highest = bin > t->highest ? bin : t->highest;
+INLINE void add(tally *t, const measure *m, float step) { /* of numbers whose largest step this is; empties nothing */
+    uint32_t bits = bits_of(step), field = bits >> 23 ? bits >> 23 : 1;
+    uint64_t significand = (bits & 0x7fffffu) | (bits >> 23 ? 0x800000u : 0), errors = 0, sources = 0;
+    for (int i = 0; i < 4; i++) errors += m->settled_errors[i], sources += m->settled_sources[i];
+    t->errors[field] += (unsigned __int128)(significand * significand) * errors;
+    t->sources[field] += (unsigned __int128)(significand * significand) * sources;
+    t->lowest = field < t->lowest ? field : t->lowest;
+    t->highest = field > t->highest ? field : t->highest;
 }
 
 INLINE void add_largest(tally *t, words largest) {
     for (int i = 0; i < 8; i++) t->largest = largest[i] > t->largest ? largest[i] : t->largest;
 }
 
-/* Error and source of eight columns, as whole numbers in the low bits. */
-INLINE void note(measure *m, words source, words quotient, floats value, words *error, words *square) {
+INLINE words error_of(measure *m, words quotient, floats value) { /* bits of |quotient - value| */
     words off = (words)((floats)quotient - value) & 0x7fffffffu;
     m->largest = larger(m->largest, off);
-    *error = (words)whole((floats)off * m->error);
-    *square = (words)whole((floats)source * m->source);
+    return off;
 }
 
 /* ---------------------------------------------------------------------------------------------------------- maxima */
@@ -251,48 +249,40 @@ API uint32_t hubrelease_amax(const uint16_t *x, int64_t n) {
     return found;
 }
 
-/* ----------------------------------------------------------------------------------------------- FP8: one code a byte */
+/* ---------------------------------------------------------------------------------------------- FP8: one code a byte */
 
-/* Two codes a word: even column below odd, each with its number's sign. */
-INLINE words fp8_pair(words even, words odd, words source) {
-    return (even & 0x7fu) | ((odd & 0x7fu) << 8) | ((source >> 8) & 0x80u) | ((source >> 16) & 0x8000u);
+#define FP8_ERROR 9  /* at most 16 steps; 17 where quotients are rounded twice; more, where a scale is subnormal, count as 32 */
+#define FP8_SOURCE 4 /* at most 671, where a scale is subnormal */
+
+/* Sixteen codes as halves, from quotients (bits without sign) of even and odd columns, those to be rounded, and numbers. */
+INLINE words fp8_codes(const words quotient[2], const words clamped[2], words numbers, int capped, measure *m) {
+    words code[2], error[2];
+    for (int k = 0; k < 2; k++) {
+        floats value;
+        code[k] = narrow(clamped[k], E4M3, &value);
+        words off = error_of(m, quotient[k], value);
+        error[k] = multiples((floats)(capped ? smaller(off, all(0x42000000u)) : off), FP8_ERROR);
+    }
+    m->errors = add_squares(m->errors, zipped(error[0], error[1]));
+    words sizes = zipped(multiples((floats)quotient[0], FP8_SOURCE), multiples((floats)quotient[1], FP8_SOURCE));
+    m->sources = add_squares(m->sources, sizes);
+    return (zipped(code[0], code[1]) & 0x007f007fu) | (words)((halves)numbers >> 8 & (halves)all(0x00800080u));
 }
 
 /* transformers: times a factor, in binary32. */
 INLINE words times(words x, floats factor, measure *m) {
-    words plain = x & 0x7fff7fffu, even = plain << 16, odd = plain & 0xffff0000u, e[2], s[2];
-    floats value;
-    words v = (words)((floats)even * factor);
-    words low = narrow(v, E4M3, &value);
-    note(m, even, v, value, &e[0], &s[0]);
-    v = (words)((floats)odd * factor);
-    words high = narrow(v, E4M3, &value);
-    note(m, odd, v, value, &e[1], &s[1]);
-    m->errors = add_squares(m->errors, e[0], e[1]);
-    m->sources = add_squares(m->sources, s[0], s[1]);
-    return fp8_pair(low, high, x);
+    words plain = x & 0x7fff7fffu;
+    words v[2] = {(words)((floats)(plain << 16) * factor), (words)((floats)(plain & 0xffff0000u) * factor)};
+    return fp8_codes(v, v, x, 0, m);
 }
 
 /* compressed-tensors: by a scale, the quotient rounded to BF16, clamped, rounded again. */
-INLINE words fp8_quotient(words w, floats scale, measure *m, words *error, words *square) {
-    floats value;
-    words v = (words)((floats)w / scale);
-    words code = narrow(smaller(to_bf16(v), all(0x43e00000u)), E4M3, &value); /* 448 */
-    note(m, w, v, value, error, square);
-    return code;
-}
-
 INLINE words over(words x, floats scale, measure *m) {
-    words plain = x & 0x7fff7fffu, e[2], s[2];
-    words low = fp8_quotient(plain << 16, scale, m, &e[0], &s[0]);
-    words high = fp8_quotient(plain & 0xffff0000u, scale, m, &e[1], &s[1]);
-    m->errors = add_squares(m->errors, e[0], e[1]);
-    m->sources = add_squares(m->sources, s[0], s[1]);
-    return fp8_pair(low, high, x);
+    words plain = x & 0x7fff7fffu, clamped[2];
+    words v[2] = {(words)((floats)(plain << 16) / scale), (words)((floats)(plain & 0xffff0000u) / scale)};
+    for (int k = 0; k < 2; k++) clamped[k] = smaller(to_bf16(v[k]), all(0x43e00000u)); /* 448 */
+    return fp8_codes(v, clamped, x, 1, m);
 }
-
-#define FP8_BITS 9, 4 /* an error is at most 16 * 2 * 2^9 = 2^14, a source number 448 * 2 * 2^4: both under 2^15; */
-                      /* four pairs of squares fit a lane, so settle every 64 columns                              */
 
 INLINE uint32_t block_amax(const uint16_t *x, ptrdiff_t stride) {
     words most[4] = {all(0), all(0), all(0), all(0)};
@@ -306,15 +296,15 @@ INLINE void block(const uint16_t *x, ptrdiff_t stride, float factor, uint8_t *co
     for (int r = 0; r < 128; r++, x += stride, codes += stride)
         for (int i = 0; i < 128; i += 32) {
             words low = times(load(x + i), f, m), high = times(load(x + i + 16), f, m);
-            store_halves(codes + i, low, high);
-            if (i % 64) settle(m);
+            store_bytes(codes + i, low, high);
+            if (i == 96) settle(m); /* eight pairs of squares under 2^26 */
         }
 }
 
 /* rows and columns are multiples of 128; one binary32 scale a block of 128 x 128. */
 API int hubrelease_fp8_block(const uint16_t *x, int64_t rows, int64_t columns, uint8_t *codes, float *scales, tally *t) {
     IEEE;
-    measure m = {.largest = all(0)};
+    words largest = all(0);
     for (int64_t r = 0; r < rows; r += 128)
         for (int64_t c = 0; c < columns; c += 128, scales++) {
             ptrdiff_t at = r * columns + c;
@@ -323,11 +313,12 @@ API int hubrelease_fp8_block(const uint16_t *x, int64_t rows, int64_t columns, u
             float factor = (1.0f / number(amax << 16)) * 448.0f; /* as `448.0 / tensor` in torch: two roundings */
             int empty = bits_of(factor) >= 0x7f800000u;          /* of zeros, or so small that the factor runs over */
             *scales = empty ? 1.0f : 1.0f / factor;
-            begin(&m, *scales, bin_of(*scales), FP8_BITS);
+            measure m = nothing(largest);
             block(x + at, columns, empty ? 0.0f : factor, codes + at, &m);
-            add(t, &m, bin_of(*scales));
+            add(t, &m, *scales);
+            largest = m.largest;
         }
-    add_largest(t, m.largest);
+    add_largest(t, largest);
     return FINE;
 }
 
@@ -336,15 +327,15 @@ INLINE void channel(const uint16_t *x, ptrdiff_t columns, float scale, uint8_t *
     ptrdiff_t i = 0;
     for (; i + 32 <= columns; i += 32) {
         words low = over(load(x + i), s, m), high = over(load(x + i + 16), s, m);
-        store_halves(codes + i, low, high);
-        if (i % 64) settle(m);
+        store_bytes(codes + i, low, high);
+        if (i % 64) settle(m); /* four pairs of squares up to 2^28 */
     }
-    if (i < columns) { /* zeros fill up the last 32 columns; they add nothing to the tally */
+    if (i < columns) { /* zeros fill up the last 32 columns; they add nothing */
         uint16_t rest[32] = {0};
         uint8_t last[32];
         memcpy(rest, x + i, (size_t)(columns - i) * 2);
         words low = over(load(rest), s, m), high = over(load(rest + 16), s, m);
-        store_halves(last, low, high);
+        store_bytes(last, low, high);
         memcpy(codes + i, last, (size_t)(columns - i));
     }
     settle(m);
@@ -353,31 +344,32 @@ INLINE void channel(const uint16_t *x, ptrdiff_t columns, float scale, uint8_t *
 /* One BF16 scale a row. */
 API int hubrelease_fp8_channel(const uint16_t *x, int64_t rows, int64_t columns, uint8_t *codes, uint16_t *scales, tally *t) {
     IEEE;
-    measure m = {.largest = all(0)};
+    words largest = all(0);
     for (int64_t r = 0; r < rows; r++, x += columns, codes += columns) {
         uint32_t amax = hubrelease_amax(x, columns);
         if (amax >= INFINITE) return NOT_FINITE;
         uint32_t scale = one_to_bf16(number(amax << 16) / 448.0f);
         scale = scale ? scale : 0x3c000000u; /* BF16's epsilon, 2^-7 */
         scales[r] = (uint16_t)(scale >> 16);
-        begin(&m, number(scale), bin_of(number(scale)), FP8_BITS);
+        measure m = nothing(largest);
         channel(x, columns, number(scale), codes, &m);
-        add(t, &m, bin_of(number(scale)));
+        add(t, &m, number(scale));
+        largest = m.largest;
     }
-    add_largest(t, m.largest);
+    add_largest(t, largest);
     return FINE;
 }
 
 /* ------------------------------------------------------------------------------- NVFP4: groups of 16, two codes a byte */
 
-#define RUN 64 /* groups whose scales are found together and whose squares share a bin */
-#define NVFP4_BITS 11, 9 /* errors under 3.2 * 2 * 2^11, sources under 9.6 * 2 * 2^9 (scales that are subnormal in E4M3 */
-                         /* are off by up to half); eight groups fit a lane                                             */
+#define RUN 64          /* groups whose scales are found together, and whose squares have one step to be counted in */
+#define NVFP4_ERROR 11  /* at most 3.2 steps, where a scale is subnormal in E4M3 */
+#define NVFP4_SOURCE 10 /* at most 9.6 */
 
 typedef struct {
     uint32_t amax[RUN];  /* bits of binary32 numbers */
     float step[RUN];     /* what a group's numbers are divided by */
-    float error[RUN];    /* factors of errors, see measure */
+    float share[RUN];    /* that over the run's largest */
     uint32_t codes[RUN]; /* of the group's scales */
 } run;
 
@@ -406,23 +398,26 @@ INLINE void multiplier_scales(run *g, int i, float shared) {
     memcpy(g->step + i, &step, 32);
 }
 
-INLINE words nibble(words w, floats step, measure *m, words *error, words *square, words *marked) {
+INLINE words nibble(words w, floats step, measure *m, words *quotient, words *off) {
     floats value;
-    words v = (words)((floats)w / step);
-    words code = narrow(smaller(v, all(0x40c00000u)), E2M1, &value) & 7u; /* 6 */
-    note(m, w, v, value, error, square);
-    *marked = (words)((ints)v > (ints)all(0)); /* the sign is the quotient's: one that underflowed to zero has none */
+    *quotient = (words)((floats)w / step);
+    words code = narrow(smaller(*quotient, all(0x40c00000u)), E2M1, &value) & 7u; /* 6 */
+    *off = error_of(m, *quotient, value);
     return code;
 }
 
-INLINE words group(const uint16_t *from, float step, float error, measure *m) { /* eight bytes of codes, one a word */
-    words x = load(from), plain = x & 0x7fff7fffu, e[2], s[2], signs[2];
-    m->error = every(error);
-    words low = nibble(plain << 16, every(step), m, &e[0], &s[0], &signs[0]);
-    words high = nibble(plain & 0xffff0000u, every(step), m, &e[1], &s[1], &signs[1]);
-    m->errors = add_squares(m->errors, e[0], e[1]);
-    m->sources = add_squares(m->sources, s[0], s[1]);
-    return low | (high << 4) | (signs[0] & (x >> 12) & 8u) | (signs[1] & (x >> 24) & 0x80u);
+INLINE words group(const uint16_t *from, float step, float share, measure *m) { /* eight bytes of codes, one a word */
+    words x = load(from), plain = x & 0x7fff7fffu, v[2], off[2];
+    words low = nibble(plain << 16, every(step), m, &v[0], &off[0]);
+    words high = nibble(plain & 0xffff0000u, every(step), m, &v[1], &off[1]);
+    floats t = every(share);
+    words errors[2] = {multiples((floats)off[0] * t, NVFP4_ERROR), multiples((floats)off[1] * t, NVFP4_ERROR)};
+    words sizes[2] = {multiples((floats)v[0] * t, NVFP4_SOURCE), multiples((floats)v[1] * t, NVFP4_SOURCE)};
+    m->errors = add_squares(m->errors, zipped(errors[0], errors[1]));
+    m->sources = add_squares(m->sources, zipped(sizes[0], sizes[1]));
+    /* the sign is the quotient's: one that underflowed to zero has none */
+    words below = (words)((ints)v[0] > (ints)all(0)), above = (words)((ints)v[1] > (ints)all(0));
+    return low | (high << 4) | (below & (x >> 12) & 8u) | (above & (x >> 24) & 0x80u);
 }
 
 /* Scales of up to RUN groups, the last eight filled up with groups of zeros. Returns the largest step there is. */
@@ -447,88 +442,104 @@ INLINE void run_codes(const run *g, const uint16_t *x, int groups, uint8_t *code
     int i = 0;
     for (; i + 4 <= groups; i += 4) {
         words b[4];
-        for (int k = 0; k < 4; k++) b[k] = group(x + 16 * (i + k), g->step[i + k], g->error[i + k], m);
-        store_bytes(codes + 8 * i, b[0], b[1], b[2], b[3]);
+        for (int k = 0; k < 4; k++) b[k] = group(x + 16 * (i + k), g->step[i + k], g->share[i + k], m);
+        store_words(codes + 8 * i, b);
         settle(m);
     }
     for (; i < groups; i++) {
-        words b = group(x + 16 * i, g->step[i], g->error[i], m);
+        words b = group(x + 16 * i, g->step[i], g->share[i], m);
         for (int k = 0; k < 8; k++) codes[8 * i + k] = (uint8_t)b[k];
         settle(m);
     }
 }
 
-INLINE int nvfp4(const uint16_t *x, int64_t rows, int64_t columns, float shared, float most, int divides, uint8_t *codes, uint8_t *scales, tally *t) {
+INLINE int nvfp4(const uint16_t *x, int64_t rows, int64_t columns, float shared, uint32_t limit, int divides, uint8_t *codes, uint8_t *scales, tally *t) {
     IEEE;
-    measure m = {.largest = all(0)};
-    uint32_t limit = bits_of(most) >> 16;
+    words most_off = all(0);
     for (int64_t r = 0; r < rows; r++)
         for (int64_t left = columns / 16; left > 0; left -= RUN) {
             run g;
             int groups = left < RUN ? (int)left : RUN;
             uint32_t amax;
             float largest = run_scales(&g, x, groups, shared, divides, &amax, scales);
+            measure m = nothing(most_off);
             if (amax >= INFINITE) return NOT_FINITE;
             if (amax > limit) return ABOVE_SHARED;
-            uint32_t bin = bin_of(largest);
-            begin(&m, largest, bin, NVFP4_BITS);
-            for (int i = 0; i < groups; i++) g.error[i] = error_factor(g.step[i], bin, 11);
+            for (int i = 0; i < groups; i++) g.share[i] = g.step[i] / largest;
             run_codes(&g, x, groups, codes, &m);
-            add(t, &m, bin);
+            add(t, &m, largest);
+            most_off = m.largest;
             x += 16 * groups, codes += 8 * groups, scales += groups;
         }
-    add_largest(t, m.largest);
+    add_largest(t, most_off);
     return FINE;
 }
 
-/* `most` is the largest magnitude in the set that shares the global scale `shared`. */
-API int hubrelease_nvfp4_divisor(const uint16_t *x, int64_t rows, int64_t columns, float shared, float most, uint8_t *codes, uint8_t *scales, tally *t) {
-    return nvfp4(x, rows, columns, shared, most, 1, codes, scales, t);
+/* `shared` has the bits of the global scale, `most` those of the largest magnitude in the set that shares it. */
+API int hubrelease_nvfp4_divisor(const uint16_t *x, int64_t rows, int64_t columns, uint32_t shared, uint32_t most, uint8_t *codes, uint8_t *scales,
+                                  tally *t) {
+    return nvfp4(x, rows, columns, number(shared), most >> 16, 1, codes, scales, t);
 }
 
-API int hubrelease_nvfp4_multiplier(const uint16_t *x, int64_t rows, int64_t columns, float shared, float most, uint8_t *codes, uint8_t *scales, tally *t) {
-    return nvfp4(x, rows, columns, shared, most, 0, codes, scales, t);
+API int hubrelease_nvfp4_multiplier(const uint16_t *x, int64_t rows, int64_t columns, uint32_t shared, uint32_t most, uint8_t *codes, uint8_t *scales,
+                                     tally *t) {
+    return nvfp4(x, rows, columns, number(shared), most >> 16, 0, codes, scales, t);
 }
 
 /* ---------------------------------------------------------------- integers: groups of 128, offset by half their range */
 
-INLINE words integer(words w, words sign, floats scale, uint32_t half, measure *m, words *error, words *square) {
-    words v = (words)((floats)w / scale);
-    words n = (words)whole((floats)to_bf16(v)) - 0x4b000000u;
-    n = smaller(n, all(half - 1) - sign); /* sign is 0 or all ones: one more fits below zero */
-    note(m, w, v, (floats)(n + 0x4b000000u) - 8388608.0f, error, square);
+#define INT_ERROR 12 /* counted up to 4 steps; more than 1.5 only where a scale is subnormal */
+#define INT8_SOURCE 5 /* at most 191 */
+#define INT4_SOURCE 9 /* at most 11 */
+
+/* Eight codes; `sign` is 0 or all ones: one more fits below zero. */
+INLINE words integer(words v, words sign, uint32_t half, measure *m, words *off) {
+    words n = multiples((floats)to_bf16(v), 0) - 0x4b000000u;
+    n = smaller(n, all(half - 1) - sign);
+    *off = smaller(error_of(m, v, (floats)(n + 0x4b000000u) - 8388608.0f), all(0x40800000u)); /* 4 */
     return ((n ^ sign) - sign) + half;
 }
 
-INLINE words integers(const uint16_t *from, floats scale, uint32_t half, measure *m) {
-    words x = load(from), plain = x & 0x7fff7fffu, e[2], s[2];
-    words low = integer(plain << 16, (words)((ints)(x << 16) >> 31), scale, half, m, &e[0], &s[0]);
-    words high = integer(plain & 0xffff0000u, (words)((ints)x >> 31), scale, half, m, &e[1], &s[1]);
-    m->errors = add_squares(m->errors, e[0], e[1]);
-    m->sources = add_squares(m->sources, s[0], s[1]);
-    return low | (high << (half == 8 ? 4 : 8));
+INLINE words integers(const uint16_t *from, floats scale, uint32_t half, measure *m) { /* sixteen codes as halves */
+    int bits = half == 8 ? INT4_SOURCE : INT8_SOURCE;
+    words x = load(from), plain = x & 0x7fff7fffu, off[2];
+    words v[2] = {(words)((floats)(plain << 16) / scale), (words)((floats)(plain & 0xffff0000u) / scale)};
+    words low = integer(v[0], (words)((ints)(x << 16) >> 31), half, m, &off[0]);
+    words high = integer(v[1], (words)((ints)x >> 31), half, m, &off[1]);
+    m->errors = add_squares(m->errors, zipped(multiples((floats)off[0], INT_ERROR), multiples((floats)off[1], INT_ERROR)));
+    m->sources = add_squares(m->sources, zipped(multiples((floats)v[0], bits), multiples((floats)v[1], bits)));
+    return zipped(low, high);
+}
+
+INLINE void store_integers(uint8_t *codes, words b[8], uint32_t half) {
+    if (half == 8) {
+        for (int k = 0; k < 8; k++) b[k] = (b[k] | b[k] >> 12) & 0xffu;
+        store_words(codes, b), store_words(codes + 32, b + 4);
+    } else {
+        for (int k = 0; k < 8; k += 2) store_bytes(codes + 16 * k, b[k], b[k + 1]);
+    }
 }
 
 INLINE int packed(const uint16_t *x, int64_t rows, int64_t columns, uint32_t half, uint8_t *codes, uint16_t *scales, tally *t) {
     IEEE;
-    measure m = {.largest = all(0)};
-    for (int64_t i = 0; i < rows * (columns / 128); i++, x += 128) {
+    words largest = all(0);
+    for (int64_t i = 0; i < rows * (columns / 128); i++, x += 128, codes += half == 8 ? 64 : 128) {
         uint32_t amax = hubrelease_amax(x, 128);
         if (amax >= INFINITE) return NOT_FINITE;
         uint32_t scale = one_to_bf16(number(amax << 16) / ((float)half - 0.5f));
         scale = scale ? scale : 0x3c000000u; /* BF16's epsilon, 2^-7 */
         scales[i] = (uint16_t)(scale >> 16);
-        begin(&m, number(scale), bin_of(number(scale)), 12, half == 8 ? 9 : 5);
+        measure m = nothing(largest);
         words b[8];
         for (int k = 0; k < 8; k++) {
             b[k] = integers(x + 16 * k, every(number(scale)), half, &m);
-            if (k % 4 == 3) settle(&m); /* squares under 2^28, two a lane and vector */
+            if (k % 4 == 3) settle(&m); /* four pairs of squares up to 2^28 */
         }
-        if (half == 8) store_bytes(codes, b[0], b[1], b[2], b[3]), store_bytes(codes + 32, b[4], b[5], b[6], b[7]), codes += 64;
-        else for (int k = 0; k < 8; k += 2, codes += 32) store_halves(codes, b[k], b[k + 1]);
-        add(t, &m, bin_of(number(scale)));
+        store_integers(codes, b, half);
+        add(t, &m, number(scale));
+        largest = m.largest;
     }
-    add_largest(t, m.largest);
+    add_largest(t, largest);
     return FINE;
 }
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from hubrelease.arithmetic.building import library_file
 from hubrelease.arithmetic.kernels import KERNELS, Kernel
+from hubrelease.arithmetic.rounding import bits_of, float_of
 from hubrelease.arithmetic.values import INFINITE, Buffer, Encoded, PathMissing, Strip, Sums, first_not_finite
 from hubrelease.digest import sha256
 
@@ -17,30 +18,31 @@ LOCK = threading.Lock()
 LOADED: list[ctypes.CDLL] = []
 
 SELF_TEST = {
-    "fp8_block": "a604c96399abd52a7474567a68a2719f25e1b279aad0349aa6d2ac5d11e94848",
-    "fp8_channel": "9ff54b6d554b122ca6996f91c9789e6c31a187c9b0200677aec61d3c98634236",
-    "nvfp4_divisor": "4560cadecdc9e89aca67a26ccccc7ddd9020c88f84bad8798a24ab4f4e67b043",
-    "nvfp4_multiplier": "9cb237c4b0baf25dcad3385944602933231575ad1f2ef6334f0ffa6152282997",
-    "int8": "8dee8fa49e11b5f4fb10bfe2970d8414fc4d520d438296198ee32a2aa5aaea58",
-    "int4": "d139cb4f2c5a63437a7d6a9899319a58b49291d7c53918d88957b3c719caa8d3",
+    "fp8_block": "0841413e13cc1b2c1f769102e64aefc384dd75e74aac139429bf511bcde76b4a",
+    "fp8_channel": "166d7526f537d1dedcd2cb95a2e7e184c6ccc34ffbf5744fa8a5e6414c3a9bd1",
+    "nvfp4_divisor": "df012f960515fa8dabee9e11e68f70f2d41e02d616e1d49f90b4f7afa813729f",
+    "nvfp4_multiplier": "6b34520c58e37fc006a44b979e34dec8d09feee2587baf89aeac3d328a5f1f69",
+    "int8": "d8f74a08e325745c3af44eafdf0e0218499375a577d8f1ba4e0c48b07fa00a20",
+    "int4": "3c385cd0cf51bb1da968f2d9bcda33f6849e44bf0a7f3e38eb9f117fe8bfc48e",
 }
 """Digests of what the plain torch arithmetic makes of `self_test_strip`."""
 
 
 class Tally(ctypes.Structure):
-    """As in native.c."""
+    """As in native.c; a 128-bit number is its low half and its high half."""
 
     _fields_ = (
-        ("errors", ctypes.c_uint64 * 256),
-        ("sources", ctypes.c_uint64 * 256),
-        ("largest", ctypes.c_float),
+        ("errors", ctypes.c_uint64 * 512),
+        ("sources", ctypes.c_uint64 * 512),
+        ("largest", ctypes.c_uint32),
         ("lowest", ctypes.c_uint32),
         ("highest", ctypes.c_uint32),
     )
 
     def sums(self, kernel: Kernel) -> Sums:
         fields = range(self.lowest, self.highest + 1)
-        return kernel.sums({n: self.errors[n] for n in fields}, {n: self.sources[n] for n in fields}, self.largest)
+        errors, sources = ({n: half[2 * n] | half[2 * n + 1] << 64 for n in fields} for half in (self.errors, self.sources))
+        return kernel.sums(errors, sources, float_of(self.largest))
 
 
 def library() -> ctypes.CDLL:
@@ -68,7 +70,7 @@ def declare(loaded: ctypes.CDLL) -> None:
     loaded.hubrelease_amax.restype = ctypes.c_uint32
     for name in SELF_TEST:
         function = getattr(loaded, f"hubrelease_{name}")
-        shared = [ctypes.c_float] * (2 if KERNELS[name].shared else 0)
+        shared = [ctypes.c_uint32] * (2 if KERNELS[name].shared else 0)
         function.argtypes = [
             ctypes.c_void_p,
             ctypes.c_int64,
@@ -107,14 +109,15 @@ class NativeEncoder:
         bits: int = self.library.hubrelease_amax(pointer(strip.data), strip.rows * strip.columns)
         if bits >= INFINITE["BF16"]:
             raise first_not_finite(strip)
-        return ctypes.c_float.from_buffer_copy((bits << 16).to_bytes(4, "little")).value
+        return float_of(bits << 16)
 
     def encode(self, strip: Strip, shared_amax: float | None = None) -> Encoded:
         self.kernel.check(strip, self.dtypes)
         scale = self.kernel.shared_scale(shared_amax, strip.dtype)
         codes, scales = self.room(strip)
-        tally = Tally(lowest=255)
-        shared = () if scale is None else (scale, shared_amax)
+        tally = aligned(Tally)
+        tally.lowest = 255
+        shared = () if scale is None or shared_amax is None else (bits_of(scale), bits_of(shared_amax))
         verdict = self.function(
             pointer(strip.data), strip.rows, strip.columns, *shared, pointer(codes), pointer(scales), ctypes.byref(tally)
         )
@@ -127,6 +130,13 @@ class NativeEncoder:
         if len(self.codes) < codes or len(self.scales) < scales:
             self.codes, self.scales = bytearray(codes), bytearray(scales)
         return memoryview(self.codes)[:codes], memoryview(self.scales)[:scales]
+
+
+def aligned(kind: type[Tally]) -> Tally:
+    """C's 128-bit numbers lie at multiples of 16."""
+    room = bytearray(ctypes.sizeof(kind) + 16)
+    start = -ctypes.addressof(ctypes.c_char.from_buffer(room)) % 16
+    return kind.from_buffer(room, start)
 
 
 def refuse(verdict: int, strip: Strip) -> None:

@@ -20,7 +20,7 @@ E2M1 = (1, 127, 6.0)
 
 class Rounded(NamedTuple):
     """`codes` are bytes [rows, ...]; `scales` have the type they are stored in. `errors` and `sources` are squares as whole
-    numbers, relative to the power of two of `steps`, one of each for a block, a row, a group or a run (see values.Sums)."""
+    numbers, in parts of `steps`, one of each for a block, a row, a group or a run (see values.Sums)."""
 
     codes: Tensor
     scales: Tensor
@@ -42,7 +42,7 @@ def fp8_block(w: Tensor) -> Rounded:
     scale = torch.where(empty, torch.ones_like(factor), factor.reciprocal())
     quotient = size * torch.where(empty, torch.zeros_like(factor), factor)
     code, value = nearest(quotient, *E4M3)
-    counted = count(size, quotient, value, Steps(scale, scale, 9, 4), (1, 3))
+    counted = count(quotient, value, FP8, (1, 3))
     return Rounded(signed(code, blocks, 24, 0x80).view(rows, columns), scale.view(rows // 128, columns // 128), scale, *counted)
 
 
@@ -53,7 +53,7 @@ def fp8_channel(w: Tensor) -> Rounded:
     scale = or_epsilon((size.amax(1, keepdim=True) / number(448.0, w)).to(w.dtype))
     quotient = size / scale.float()
     code, value = nearest(quotient.to(w.dtype).float(), *E4M3)
-    counted = count(size, quotient, value, Steps(scale.float(), scale.float(), 9, 4), 1)
+    counted = count(quotient, value, FP8, 1)
     return Rounded(signed(code, wide, 24, 0x80), scale, scale.float(), *counted)
 
 
@@ -82,11 +82,11 @@ def nvfp4_multiplier(w: Tensor, shared: float) -> Rounded:
 
 
 def int8(w: Tensor) -> Rounded:
-    return packed(w, 128, 5)
+    return packed(w, 128, INT8)
 
 
 def int4(w: Tensor) -> Rounded:
-    codes, *rest = packed(w, 8, 9)
+    codes, *rest = packed(w, 8, INT4)
     return Rounded(codes[:, 0::2] | codes[:, 1::2] << 4, *rest)
 
 
@@ -96,7 +96,7 @@ def to_bf16(w: Tensor) -> Rounded:
 
     size, rounded = w.float().abs(), w.to(torch.bfloat16)
     step = power_of(size.amax(1, keepdim=True)) * 2.0**-7
-    counted = count(size, size / step, rounded.float().abs() / step, Steps(step, step, 13, 20), 1)
+    counted = count(size / step, rounded.float().abs() / step, BF16, 1)
     return Rounded(rounded.view(torch.uint8), size[:0], step, *counted)
 
 
@@ -120,14 +120,14 @@ def nvfp4(groups: Tensor, size: Tensor, scale: Tensor, step: Tensor) -> Rounded:
     # what is negative and rounds to zero keeps its sign; minus zero, and what underflowed in the division, has none
     codes = signed(code, torch.copysign(quotient, groups) + 0.0, 28, 8)
     runs = largest_of_runs(step.squeeze(2))
-    largest = runs.repeat_interleave(64, 1)[:, : groups.shape[1], None]
-    errors, sources, most = count(size, quotient, value, Steps(step, largest, 11, 9), 2)
+    share = torch.where(torch.isinf(step), torch.zeros_like(step), step / runs.repeat_interleave(64, 1)[:, : groups.shape[1], None])
+    errors, sources, most = count(quotient, value, NVFP4, 2, share)
     low, high = codes.view(rows, -1, 2).unbind(2)
     kept = scale.squeeze(2).to(torch.float8_e4m3fn)
     return Rounded(low | high << 4, kept, runs, in_runs(errors).sum(2), in_runs(sources).sum(2), most)
 
 
-def packed(w: Tensor, half: int, source_bits: int) -> Rounded:
+def packed(w: Tensor, half: int, by: Counting) -> Rounded:
     """compressed-tensors' symmetric integers in groups of 128, in the weight's dtype, plus `half`; one a byte."""
     import torch
 
@@ -136,7 +136,7 @@ def packed(w: Tensor, half: int, source_bits: int) -> Rounded:
     quotient = groups / scale.float()
     value = quotient.to(w.dtype).float().clamp_(-half, half - 1).round_()
     codes = (value + half).to(torch.uint8).view(w.shape)
-    counted = count(groups.abs(), quotient, value, Steps(scale.float(), scale.float(), 12, source_bits), 2)
+    counted = count(quotient, value, by, 2)
     return Rounded(codes, scale.squeeze(2), scale.float(), *counted)
 
 
@@ -175,41 +175,41 @@ def signed(code: Tensor, numbers: Tensor, shift: int, bit: int) -> Tensor:
     return ((numbers.view(torch.int32) >> shift).bitwise_and_(bit).bitwise_or_(code)).to(torch.uint8)
 
 
-def power_of(step: Tensor) -> Tensor:
-    """The power of two that is not above a step, and not below 2^-119."""
+def power_of(x: Tensor) -> Tensor:
+    """The power of two that is not above a magnitude; the smallest normal one for what is below it."""
     import torch
 
-    return ((step.contiguous().view(torch.int32) >> 23).clamp(8) << 23).view(torch.float32)
+    return ((x.contiguous().view(torch.int32) >> 23).clamp(1) << 23).view(torch.float32)
 
 
-class Steps(NamedTuple):
-    """Each number's step, the largest step of those counted together, and how finely errors and numbers are counted."""
+class Counting(NamedTuple):
+    """How finely errors and magnitudes are counted, and the most steps that an error counts for."""
 
-    own: Tensor
-    largest: Tensor
     error_bits: int
     source_bits: int
+    most_steps: float
 
 
-def count(size: Tensor, quotient: Tensor, value: Tensor, steps: Steps, over: int | tuple[int, ...]) -> tuple[Tensor, Tensor, Tensor]:
-    """Errors and magnitudes over the power of two of the largest step, as whole numbers, their squares added; the largest
-    error in steps. The factors are made as powers of two first, which is exact, and so are the sums."""
-    import torch
+FP8, NVFP4, INT8, INT4, BF16 = Counting(9, 4, 32.0), Counting(11, 10, 4.0), Counting(12, 5, 4.0), Counting(12, 9, 4.0), Counting(13, 5, 4.0)
 
-    field = (steps.largest.contiguous().view(torch.int32) >> 23).clamp(8)
-    error = steps.own * ((254 - field + steps.error_bits) << 23).view(torch.float32)
-    error = torch.where(torch.isinf(steps.own), torch.zeros_like(error), error)
-    source = ((254 - field + steps.source_bits) << 23).view(torch.float32)
+
+def count(
+    quotient: Tensor, value: Tensor, by: Counting, over: int | tuple[int, ...], share: Tensor | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Errors and magnitudes in parts of a step (with `share`, of the largest step) as whole numbers, their squares added;
+    the largest error in steps. Sums of whole numbers are exact."""
     off = (quotient - value).abs_()
     largest = off.amax()
-    return add_squares(off.mul_(error), over), add_squares(size * source, over), largest
+    off.clamp_(max=by.most_steps)
+    size = quotient if share is None else quotient * share
+    off = off if share is None else off.mul_(share)
+    return add_squares(off, by.error_bits, over), add_squares(size, by.source_bits, over), largest
 
 
-def add_squares(x: Tensor, over: int | tuple[int, ...]) -> Tensor:
-    """Squares of the nearest whole numbers, added up in 64 bits; of 32 bits each where they fit, which is twice as fast."""
+def add_squares(x: Tensor, bits: int, over: int | tuple[int, ...]) -> Tensor:
     import torch
 
-    whole = x.round_().to(torch.int32 if float(x.amax()) < 2.0**15 else torch.int64)
+    whole = (x * 2.0**bits).round_().to(torch.int32)
     return whole.mul_(whole).sum(over, dtype=torch.int64)
 
 

@@ -15,8 +15,8 @@ SIZE = {"BF16": 2, "F16": 2, "F32": 4}
 INFINITE = {"BF16": 0x7F80, "F16": 0x7C00, "F32": 0x7F800000}
 """Bits of infinity; above them are the NaNs."""
 
-UNIT_BITS = 140
-"""Sums count in units of 4^-140, fine enough that every square an encoder finds is a whole number of them."""
+UNIT_BITS = 165
+"""Sums count in units of 4^-165, fine enough that every square an encoder finds is a whole number of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +37,11 @@ class Strip:
 class Sums:
     """What rounding did to some rows. `a + b` is exact: strips may come in any number and order, on any path or device.
 
-    Squares are whole numbers of 4^-UNIT_BITS. With u the power of two not above the largest step (what codes are
-    multiplied by) of a block, a row, a group or, for NVFP4, 1024 columns of a row; q a number divided by its own step in
-    binary32; c the value of its code; k and j the kernel's bits (kernels.py): `error_squares` adds up
-    (round(2^k |q - c| step / u) u / 2^k)^2, `source_squares` (round(2^j |number| / u) u / 2^j)^2. Steps under 2^-119
-    count as if u were 2^-119. `largest` is the largest |q - c|: the error in units of the step.
+    Squares are whole numbers of 4^-UNIT_BITS. A step is what a number's code is multiplied by. Numbers of a block, a row, a
+    group or (NVFP4) 1024 columns of a row are counted together: D is the largest step among them, t a number's step / D,
+    q the number / its step, c the value of its code, without signs and each in binary32. `error_squares` adds up
+    (D round(2^k min(|q - c|, n) t) / 2^k)^2 and `source_squares` (D round(2^j q t) / 2^j)^2; k, j and n are the kernel's
+    (kernels.py), and more than n steps an error has only where a scale is subnormal. `largest` is the largest |q - c|.
     """
 
     error_squares: int

@@ -17,7 +17,7 @@ from hubrelease.containers import Located, inside
 from hubrelease.errors import Problem, Where
 from hubrelease.release import Release
 from hubrelease.shards import shard_groups
-from hubrelease.telling import counted, few, named
+from hubrelease.telling import few, named
 
 COMPARED_BYTES = 256 * 2**20  # of both copies together
 Pairs = dict[tuple[str, str], list[str]]  # (superfluous file, other file) → names

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
-from hubrelease.arithmetic.kernels import KERNELS, Kernel, f32
+from hubrelease.arithmetic.kernels import KERNELS, Kernel
 from hubrelease.arithmetic.paths import make_encoder
-from hubrelease.arithmetic.values import SIZE, Encoded, Strip
+from hubrelease.arithmetic.rounding import bits_of, f32
+from hubrelease.arithmetic.values import Encoded, Strip
 from hubrelease.arithmetic.values import Encoder as Rounder
 
 CODES, SCALES, CONSTANT = "codes", "scales", "constant"
@@ -131,7 +131,8 @@ class Encoder:
 
 
 def scalar(x: float) -> bytes:
-    return struct.pack("<f", f32(x))
+    """The bytes of a positive F32."""
+    return bits_of(f32(x)).to_bytes(4, "little")
 
 
 def positive(input_amax: float | None) -> float:
@@ -139,10 +140,3 @@ def positive(input_amax: float | None) -> float:
     if input_amax is None or not 0 < input_amax < float("inf"):
         raise ValueError(f"an activation scale needs a positive maximum, not {input_amax}")
     return input_amax
-
-
-def with_parts(form: Format, parts: Parts, **more: Any) -> Format:
-    return replace(form, parts=parts, **more)
-
-
-__all__ = ["SIZE", "Encoder", "Format", "Part"]
