@@ -125,11 +125,12 @@ FILES: dict[str, tuple[str, Any]] = {  # so that files of the release change, ot
     "/files/*/source": ("/files/0", {"source": "base_model", "from": "config.json", "to": "docs/notes.md"}),
     "/runtime/kind": ("/runtime", None),
 }  # fmt: skip
-ELSEWHERE = {  # what needs more than a folder: the test that shows it
-    "/schema": "test_spec", "/include": "test_spec", "/weights/source": "test_spec", "/side_files/source": "test_spec",
-    "/weights/include": "test_conversion", "/weights/exclude": "test_conversion", "/weights/options": "test_conversion",
-    "/weights/activation_scales/source": "test_spec", "/weights/activation_scales/path": "test_spec", "/adapter/source": "test_spec", "/adapter/to": "test_build_adapter", "/adapter/base_model": "test_spec",
-    "/publish/disclose": "test_disclosure", "/waive/*/code": "test_waivers", "/waive/*/file": "test_waivers", "/waive/*/reason": "test_waivers",
+ELSEWHERE = {  # what needs more than a folder of a few kilobytes
+    "/schema": "the version of the format", "/include": "other files", "/weights/source": "which source", "/side_files/source": "which source",
+    "/weights/include": "a conversion", "/weights/exclude": "a conversion", "/weights/options": "a conversion",
+    "/weights/activation_scales/source": "a conversion", "/weights/activation_scales/path": "a conversion",
+    "/adapter/source": "an adapter and its base on the Hub", "/adapter/to": "an adapter", "/adapter/base_model": "an adapter",
+    "/publish/disclose": "a private repository", "/waive/*/code": "a finding", "/waive/*/file": "a finding", "/waive/*/reason": "a finding",
 }  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hubrelease.containers import folder_of
+from hubrelease.strict_yaml import Scalar, Sequence
 
 if TYPE_CHECKING:
     from hubrelease.release import Release
@@ -83,3 +84,9 @@ def home(template: Template) -> str:
     """The folder whose tokenizer the template belongs to."""
     folder = folder_of(template.file)
     return folder_of(folder) if folder.rpartition("/")[2] == "additional_chat_templates" else folder
+
+
+def is_conversational(release: Release) -> bool:
+    """True if the card is tagged so."""
+    tags = release.card.front.get("tags") if release.card else None
+    return isinstance(tags, Sequence) and any(isinstance(t, Scalar) and t.text == "conversational" for t in tags.items)

@@ -26,7 +26,7 @@ def check(path: str | Path) -> list[Problem]:
     """Every problem of a release before it is built. SpecError where release.yaml can't be understood."""
     spec = load_spec(path)
     lock = locks.read(spec)
-    found = [*beside_problems(spec), *waiver_problems(spec), *adapter_problems(spec)]
+    found = [*beside_problems(spec), *waiver_problems(spec), *adapter_problems(spec), *format_problems(spec)]
     if lock is None and (spec.sources or spec.runtime):
         found.append(problem("lock-stale", locks.FILE_NAME, "is not there: nothing is pinned yet", "run `hubrelease pin`"))
     if lock is not None:
@@ -82,6 +82,18 @@ def adapter_problems(spec: Spec) -> Iterator[Problem]:
     if spec.adapter and (base is None or base.kind != "hf"):
         message = f'the adapter\'s base "{spec.adapter.base_model}" is no repository of the Hub, so the adapter could not name it'
         yield problem("source-invalid", spec.where("/adapter"), message, "set adapter.base_model to an hf: source")
+
+
+def format_problems(spec: Spec) -> Iterator[Problem]:
+    """Options that the format does not have. Whether it can run here shows at the build."""
+    if not spec.weights.converts:
+        return
+    from hubrelease.formats import named
+
+    try:
+        named(spec.weights.format, dict(spec.weights.options))
+    except (ValueError, TypeError) as error:
+        yield problem("spec-invalid", spec.where("/weights/options"), str(error), "see docs/formats.md for the options of each format")
 
 
 def card_problems(spec: Spec, lock: Lock | None) -> list[Problem]:

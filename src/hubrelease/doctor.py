@@ -60,7 +60,10 @@ def gpu() -> Item:
     if shutil.which("nvidia-smi") is None:
         return Item("GPU", False, "", mend)
     asked = ["nvidia-smi", "--query-gpu=name,compute_cap,driver_version", "--format=csv,noheader"]
-    done = subprocess.run(asked, capture_output=True, text=True, check=False, timeout=20)
+    try:
+        done = subprocess.run(asked, capture_output=True, text=True, check=False, timeout=20)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Item("GPU", False, "", f"nvidia-smi does not answer ({type(error).__name__}); {mend}")
     return Item("GPU", done.returncode == 0, done.stdout.strip().replace("\n", "; "), mend)
 
 

@@ -131,7 +131,7 @@ def requirement(text: str, file: str, line: int) -> Requirement | None:
     if any(not re.match(r"(===|==|~=|!=|<=|>=|<|>)", c) for c in clauses):
         return None
     exact = next((c.lstrip("=").strip() for c in clauses if c.startswith("==")), None)
-    wild = exact is not None and exact.endswith(".*")
+    wild = exact is not None and (exact.endswith(".*") or "$" in exact)  # a variable without a value pins nothing
     return Requirement(normal(name), text, file, line, None if wild else exact, exact is not None and not wild, marker.strip())
 
 

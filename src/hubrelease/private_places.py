@@ -23,12 +23,12 @@ FILE_URI = re.compile(rb"file:///[\w.-]{1,64}/[\w.-]")
 MAIL = re.compile(rb"[A-Za-z0-9._%+-]{1,64}@[A-Za-z][A-Za-z0-9-]{0,62}(?:\.[A-Za-z0-9-]{1,63}){0,4}\.[A-Za-z]{2,18}(?![\w-])")
 
 ANYBODY = frozenset(
-    b"user users username user_name name yourname your_name your-name your-username your_username your_user you me someone somebody someuser "
-    b"example foo bar xxx myuser my-user my_user public shared default".split()
+    b"user users username user_name name yourname your_name your-name your-username your_username your_user you me "
+    b"someone somebody someuser example foo bar xxx myuser my-user my_user public shared default".split()
 )
 MACHINES = frozenset(
-    b"ubuntu ec2-user jovyan runner runneradmin node app appuser vscode coder vllm nonroot huggingface hf docker container admin sagemaker-user "
-    b"azureuser debian builder-user nobody model models worker server gradio space".split()
+    b"ubuntu ec2-user jovyan runner runneradmin node app appuser vscode coder vllm nonroot huggingface hf docker container "
+    b"admin sagemaker-user azureuser debian builder-user nobody model models worker server gradio space".split()
 )
 NO_ONE = re.compile(
     rb"(?i)(no-?reply|git|noreply|do-?not-?reply|hf|root)@|@(users\.noreply\.|localhost|.*\bexample\.|.*\.(example|invalid|test|local)$)"

@@ -69,7 +69,8 @@ def json_text(outcome: Outcome) -> str:
         outcome.problems_key: [problem_json(p) for p in outcome.problems],
         **outcome.value,
     }
-    return json.dumps(clean(value), indent=2, ensure_ascii=False, allow_nan=False)
+    plain = "utf" not in (getattr(sys.stdout, "encoding", None) or "").lower()  # escapes that JSON knows, not the terminal's
+    return json.dumps(clean(value), indent=2, ensure_ascii=plain, allow_nan=False)
 
 
 def clean(value: object) -> object:

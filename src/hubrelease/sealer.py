@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hubrelease import builder, identities, verify_release
+from hubrelease import beside, builder, identities, verify_release
 from hubrelease.builder import Built
 from hubrelease.card_command import save_facts
 from hubrelease.cards import render
@@ -31,7 +31,7 @@ from hubrelease.provenance import statement
 from hubrelease.receipts import read_all
 from hubrelease.release import Release
 from hubrelease.spec import Spec
-from hubrelease.steps.licences import licence_problems
+from hubrelease.steps.licences import CANONICAL, canonical_text, licence_problems
 from hubrelease.steps.runtime import VERIFIER, verifier_bytes
 from hubrelease.steps.validation import REPORT, report_for
 from hubrelease.workspace import write_durably
@@ -140,6 +140,7 @@ def make(spec: Spec, lock: Lock, root: Path, entries: list[Entry]) -> dict[str, 
     made = {path: data for path, (data, _) in receipts.items() if path not in there or there[path].sha256 != sha256(data)}
     if VERIFIER not in there:
         made[VERIFIER] = verifier_bytes()
+    made |= licence_files(spec, there)
     rows = [
         *(e for e in entries if e.path not in made),
         *(Entry(p, sha256(d), len(d), role_of(p)) for p, d in made.items()),
@@ -155,6 +156,21 @@ def make(spec: Spec, lock: Lock, root: Path, entries: list[Entry]) -> dict[str, 
         mend = "move it away, or remove the card section of release.yaml to keep it as it is"
         raise CheckFailed(problem("target-occupied", CARD, "was written or edited by hand, and would be lost", mend))
     return made
+
+
+def licence_files(spec: Spec, there: dict[str, Entry]) -> dict[str, bytes]:
+    """LICENSE and NOTICE that release.yaml asks for. CheckFailed where another text lies there already."""
+    wanted = {}
+    if asked := spec.text("license_text"):
+        text = canonical_text(spec.license) if asked == CANONICAL else beside.read(spec, asked, "/license_text")
+        wanted["LICENSE"] = text or b""
+    if notice := spec.text("notice"):
+        wanted["NOTICE"] = beside.read(spec, notice, "/notice")
+    for path, data in wanted.items():
+        if path in there and there[path].sha256 != sha256(data):
+            mend = f"remove {path}, or the key in release.yaml that gives another text"
+            raise CheckFailed(problem("target-occupied", path, "is there with another text, and would be lost", mend))
+    return {path: data for path, data in wanted.items() if path not in there}
 
 
 def sealed_digest(root: Path, path: str) -> str | None:

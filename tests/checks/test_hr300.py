@@ -43,7 +43,9 @@ def test_bad_any_tensor_of_any_family(tmp_path, family):
 @pytest.mark.parametrize("name", sorted(checkpoints()))
 def test_good_what_transformers_saves(tmp_path, name):
     found = kinds(problems_of(folder(tmp_path, saved(name))))
-    wanted = [("mtp-missing", "error", "config.json")] if name in MTP_PROMISED else []  # transformers drops MTP layers, and keeps the promise
+    wanted = (
+        [("mtp-missing", "error", "config.json")] if name in MTP_PROMISED else []
+    )  # transformers drops MTP layers, and keeps the promise
     assert found == (wanted if name != "gpt2" else [("vocab-range", "warning", "config.json")] * 2)  # GPT2Config's own default ids
 
 
@@ -64,7 +66,10 @@ def test_good_a_shard_that_is_not_here_yet(tmp_path):
 
 
 def test_good_mlx_stacks_what_it_likes(tmp_path):
-    files = saved("qwen3_moe", lambda config, tensors: [tensors.pop(n) for n in list(tensors) if ".experts." in n] and config.update(quantization={"bits": 4}))
+    files = saved(
+        "qwen3_moe",
+        lambda config, tensors: [tensors.pop(n) for n in list(tensors) if ".experts." in n] and config.update(quantization={"bits": 4}),
+    )
     assert problems_of(folder(tmp_path, files)) == []
 
 

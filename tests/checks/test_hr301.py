@@ -20,11 +20,21 @@ def test_bad_a_wrapper_in_every_name(tmp_path, wrapper):
 
 
 def test_bad_a_wrapper_inside_a_name_of_an_unknown_class(tmp_path):
-    strange = changed("config.json", model_type="tiny_new", architectures=["TinyNew"]) | reshaped({"model.layers.0._fsdp_wrapped_module.w": [2]})
+    strange = changed("config.json", model_type="tiny_new", architectures=["TinyNew"]) | reshaped(
+        {"model.layers.0._fsdp_wrapped_module.w": [2]}
+    )
     assert judged(tmp_path, strange) == [("tensor-unexpected", "error", "model.safetensors")]
 
 
-@pytest.mark.parametrize("name", ["model.layers.0.self_attn.rotary_emb.inv_freq", "model.layers.1.self_attn.k_scale", "model.layers.0.mlp.up_proj.input_scale", "scaled_fp8"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "model.layers.0.self_attn.rotary_emb.inv_freq",
+        "model.layers.1.self_attn.k_scale",
+        "model.layers.0.mlp.up_proj.input_scale",
+        "scaled_fp8",
+    ],
+)
 def test_good_buffers_and_scales(tmp_path, name):
     assert judged(tmp_path, reshaped({name: zeros("F32", [0] if name == "scaled_fp8" else [1])})) == []
 
@@ -35,4 +45,12 @@ def test_good_bitsandbytes_keeps_its_state_beside_a_weight(tmp_path):
 
 
 def test_good_a_vision_tower_beside_the_text_class(tmp_path):
-    assert problems_of(folder(tmp_path, saved("qwen3_5_text", lambda config, tensors: tensors.update({"model.visual.pos_embed.weight": zeros("BF16", [4, 4])})))) == []
+    assert (
+        problems_of(
+            folder(
+                tmp_path,
+                saved("qwen3_5_text", lambda config, tensors: tensors.update({"model.visual.pos_embed.weight": zeros("BF16", [4, 4])})),
+            )
+        )
+        == []
+    )

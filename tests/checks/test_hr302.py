@@ -14,7 +14,17 @@ def test_bad_a_weight_of_another_shape(tmp_path):
     assert "[8, 8]" in found.message
 
 
-@pytest.mark.parametrize(("key", "value"), [("hidden_size", 16), ("intermediate_size", 32), ("vocab_size", 17), ("num_attention_heads", 4), ("num_key_value_heads", 1), ("head_dim", 8)])
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("hidden_size", 16),
+        ("intermediate_size", 32),
+        ("vocab_size", 17),
+        ("num_attention_heads", 4),
+        ("num_key_value_heads", 1),
+        ("head_dim", 8),
+    ],
+)
 def test_bad_a_size_in_the_config(tmp_path, key, value):
     found = judged(tmp_path, changed("config.json", **{key: value}))
     if key == "num_attention_heads":  # 4 heads of 2 over 8 columns are as good as 2 of 4, but for keys and values
@@ -23,7 +33,15 @@ def test_bad_a_size_in_the_config(tmp_path, key, value):
     assert set(found) == {("shape-mismatch", "error", "model.safetensors")}
 
 
-@pytest.mark.parametrize(("family", "key"), [("qwen3_5", "linear_num_value_heads"), ("glm5_next", "q_lora_rank"), ("deepseek_v3", "kv_lora_rank"), ("mixtral", "intermediate_size")])
+@pytest.mark.parametrize(
+    ("family", "key"),
+    [
+        ("qwen3_5", "linear_num_value_heads"),
+        ("glm5_next", "q_lora_rank"),
+        ("deepseek_v3", "kv_lora_rank"),
+        ("mixtral", "intermediate_size"),
+    ],
+)
 def test_bad_sizes_of_other_families(tmp_path, family, key):
     def change(config, tensors):
         config.get("text_config", config)[key] *= 2
@@ -38,7 +56,14 @@ def test_bad_packed_weights_and_good_ones(tmp_path, name, inner):
     size = tensors["model.layers.0.self_attn.q_norm.weight"][1][0]
     keys = next(t for n, t in tensors.items() if n.startswith("model.layers.0.self_attn.k_proj.weight") and len(t[1]) == 2)[1][0]
     keys = 128 if "bnb" in name else keys * 2 if name == "mo-int4-awq" else keys
-    config.update(hidden_size=128, intermediate_size=inner, vocab_size=160, head_dim=size, num_attention_heads=128 // size, num_key_value_heads=keys // size)
+    config.update(
+        hidden_size=128,
+        intermediate_size=inner,
+        vocab_size=160,
+        head_dim=size,
+        num_attention_heads=128 // size,
+        num_key_value_heads=keys // size,
+    )
     release = quantised.write(tmp_path, config, tensors, second=second)
     found = [p for check in checks() if is_ours(check.code) for p in check.run(release)]
     told = inner == 512 and name != "tf-bnb-nf4"  # that format doesn't keep the shape

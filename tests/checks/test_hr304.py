@@ -9,7 +9,12 @@ HEADLESS = reshaped({"lm_head.weight": None})
 
 def test_bad_untied_and_no_head(tmp_path):
     found = one(tmp_path, HEADLESS)
-    assert (found.kind, found.severity, found.where.file, found.where.pointer) == ("lm-head-missing", "error", "config.json", "/tie_word_embeddings")
+    assert (found.kind, found.severity, found.where.file, found.where.pointer) == (
+        "lm-head-missing",
+        "error",
+        "config.json",
+        "/tie_word_embeddings",
+    )
 
 
 def test_bad_the_class_says_untied_where_the_config_says_nothing(tmp_path):
@@ -28,7 +33,9 @@ def test_bad_other_classes(tmp_path, family):
 
 
 def test_bad_a_headless_class_under_a_card_that_promises_text(tmp_path):
-    assert judged(tmp_path, HEADLESS | changed("config.json", architectures=["LlamaModel"])) == [("lm-head-missing", "warning", "config.json")]
+    assert judged(tmp_path, HEADLESS | changed("config.json", architectures=["LlamaModel"])) == [
+        ("lm-head-missing", "warning", "config.json")
+    ]
 
 
 def test_good_a_headless_class_for_embeddings(tmp_path):

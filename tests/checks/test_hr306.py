@@ -3,7 +3,21 @@ from __future__ import annotations
 import pytest
 from meaning import changed, folder, judged, kinds, problems_of, saved
 
-VISION = ["qwen2_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_5", "gemma3", "llava", "mistral3", "idefics3", "mllama", "llama4", "glm4v", "glm5_next", "internvl"]
+VISION = [
+    "qwen2_vl",
+    "qwen2_5_vl",
+    "qwen3_vl",
+    "qwen3_5",
+    "gemma3",
+    "llava",
+    "mistral3",
+    "idefics3",
+    "mllama",
+    "llama4",
+    "glm4v",
+    "glm5_next",
+    "internvl",
+]
 WORDS = ("visual", "vision", "multi_modal", "connector")
 
 

@@ -43,8 +43,14 @@ def test_good_minimax_never_published_its_own(tmp_path):
 def test_good_whole_mtp_of_qwen3_5(tmp_path):
     def change(config, tensors):
         config["text_config"]["mtp_num_hidden_layers"] = 1
-        full = {n.replace("model.language_model.layers.3.", "mtp.layers.0."): t for n, t in tensors.items() if n.startswith("model.language_model.layers.3.")}
-        norms = dict.fromkeys(("mtp.norm.weight", "mtp.pre_fc_norm_embedding.weight", "mtp.pre_fc_norm_hidden.weight"), zeros("BF16", [256]))
+        full = {
+            n.replace("model.language_model.layers.3.", "mtp.layers.0."): t
+            for n, t in tensors.items()
+            if n.startswith("model.language_model.layers.3.")
+        }
+        norms = dict.fromkeys(
+            ("mtp.norm.weight", "mtp.pre_fc_norm_embedding.weight", "mtp.pre_fc_norm_hidden.weight"), zeros("BF16", [256])
+        )
         tensors.update({**full, **norms, "mtp.fc.weight": zeros("BF16", [256, 512])})
 
     assert kinds(problems_of(folder(tmp_path, saved("qwen3_5", change)))) == []

@@ -5,7 +5,9 @@ import tiny
 from meaning import changed, judged, one, reshaped, zeros
 
 
-@pytest.mark.parametrize(("key", "said"), [("torch_dtype", "float16"), ("torch_dtype", "torch.float32"), ("dtype", "float32"), ("dtype", "half")])
+@pytest.mark.parametrize(
+    ("key", "said"), [("torch_dtype", "float16"), ("torch_dtype", "torch.float32"), ("dtype", "float32"), ("dtype", "half")]
+)
 def test_bad_declared_otherwise(tmp_path, key, said):
     found = one(tmp_path, changed("config.json", torch_dtype=...) | changed("config.json", **({"torch_dtype": ...} | {key: said})))
     assert (found.kind, found.severity, found.where.pointer) == ("dtype-mismatch", "warning", f"/{key}")

@@ -60,3 +60,23 @@ def test_good_values_of_other_kinds(tmp_path, value):
 def test_good_special_tokens_map(tmp_path):
     files = speaking(2, 2, ...) | {"special_tokens_map.json": tiny.dumps({"eos_token": {"content": "</s>"}})}
     assert judged(tmp_path, files) == []
+
+
+CARD = {"README.md": tiny.CARD.replace("---\n\n#", "tags: [conversational]\n---\n\n#").encode()}
+TOKENS = [(3, "<|endoftext|>"), (4, "<|im_end|>")]
+
+
+def test_bad_a_chat_model_that_never_stops(tmp_path):
+    files = speaking(3, 3, "<|endoftext|>", tokens=TOKENS, template=IM_END) | CARD
+    found = one(tmp_path, files)
+    assert (found.kind, found.severity, found.where.file) == ("eos-mismatch", "warning", "generation_config.json")
+    assert "<|im_end|>" in found.message
+
+
+@pytest.mark.parametrize("template", [IM_END + "{{ eos_token }}", IM_END + "<|endoftext|>", "{{ messages }}", "<end_of_turn>"])
+def test_good_turns_that_end(tmp_path, template):
+    assert judged(tmp_path, speaking(3, 3, "<|endoftext|>", tokens=TOKENS, template=template) | CARD) == []
+
+
+def test_good_a_base_model_with_a_template(tmp_path):
+    assert judged(tmp_path, speaking(3, 3, "<|endoftext|>", tokens=TOKENS, template=IM_END)) == []

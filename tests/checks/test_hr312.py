@@ -19,13 +19,24 @@ def test_bad_loads_and_can_not_be_saved(tmp_path, keys):
     assert found.where.pointer.removeprefix("/") in keys
 
 
-@pytest.mark.parametrize("keys", [{"early_stopping": "yes"}, {"max_new_tokens": 0}, {"num_return_sequences": 4}, {"num_beams": 2, "num_return_sequences": 4}, {"synced_gpus": True}])
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"early_stopping": "yes"},
+        {"max_new_tokens": 0},
+        {"num_return_sequences": 4},
+        {"num_beams": 2, "num_return_sequences": 4},
+        {"synced_gpus": True},
+    ],
+)
 def test_bad_is_not_even_loaded(tmp_path, keys):
     assert judged(tmp_path, settings(**keys)) == [("generation-config", "error", "generation_config.json")]
 
 
 def test_bad_in_a_folder_below(tmp_path):
-    assert judged(tmp_path, {"draft/generation_config.json": b'{"temperature": 0.5}'}) == [("generation-config", "warning", "draft/generation_config.json")]
+    assert judged(tmp_path, {"draft/generation_config.json": b'{"temperature": 0.5}'}) == [
+        ("generation-config", "warning", "draft/generation_config.json")
+    ]
 
 
 @pytest.mark.parametrize("keys", [

@@ -3,7 +3,20 @@ from __future__ import annotations
 import pytest
 from meaning import changed, folder, judged, kinds, problems_of, saved
 
-SEES = ["qwen2_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_5", "gemma3", "llava", "mistral3", "idefics3", "mllama", "glm4v", "internvl", "whisper"]
+SEES = [
+    "qwen2_vl",
+    "qwen2_5_vl",
+    "qwen3_vl",
+    "qwen3_5",
+    "gemma3",
+    "llava",
+    "mistral3",
+    "idefics3",
+    "mllama",
+    "glm4v",
+    "internvl",
+    "whisper",
+]
 FILES = ["preprocessor_config.json", "processor_config.json"]
 
 

@@ -3,7 +3,10 @@ from __future__ import annotations
 import gguf_bytes
 import pytest
 import tiny
-from meaning import changed, judged, one
+from meaning import changed, judged, one, problems_of
+
+from hubrelease import verify_release
+from hubrelease.release import Release
 
 CARD = tiny.CARD.replace("---\n\n#", "tags: [conversational]\n---\n\n#").encode()
 GONE = {"chat_template.jinja": None}
@@ -51,4 +54,4 @@ def test_good_an_adapter_uses_its_bases(tmp_path):
 def test_good_not_fetched_yet(tmp_path):
     root = tiny.release(tmp_path / "release", {"README.md": CARD})
     (root / "chat_template.jinja").unlink()
-    assert judged(tmp_path / "other", {}) == []
+    assert problems_of(Release(root, verify_release.check_folder(root))) == []

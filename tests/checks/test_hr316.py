@@ -25,10 +25,20 @@ def test_bad_in_a_key(tmp_path):
 
 
 def test_bad_in_a_gguf(tmp_path):
-    assert judged(tmp_path, {"m.gguf": gguf_bytes.write({"tokenizer.chat_template": ATTACKS[0]})}) == [("unsafe-template", "error", "m.gguf")]
+    assert judged(tmp_path, {"m.gguf": gguf_bytes.write({"tokenizer.chat_template": ATTACKS[0]})}) == [
+        ("unsafe-template", "error", "m.gguf")
+    ]
 
 
-@pytest.mark.parametrize("text", ["class A:\n    def __init__(self): self.__class__\n", "{{ '' }} text .__class__ {{ '' }}", "{{ 'call super().__init__() first' }}", "{{ messages[0]['class'] }}"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "class A:\n    def __init__(self): self.__class__\n",
+        "{{ '' }} text .__class__ {{ '' }}",
+        "{{ 'call super().__init__() first' }}",
+        "{{ messages[0]['class'] }}",
+    ],
+)
 def test_good_text_about_python(tmp_path, text):
     assert judged(tmp_path, {"chat_template.jinja": text.encode()}) == []
 

@@ -9,7 +9,9 @@ def listed(*files):
 
 
 def test_bad_generation_config(tmp_path):
-    assert judged(tmp_path, {"generation_config.json": None}, base=listed("generation_config.json")) == [("side-file-missing", "warning", "generation_config.json")]
+    assert judged(tmp_path, {"generation_config.json": None}, base=listed("generation_config.json")) == [
+        ("side-file-missing", "warning", "generation_config.json")
+    ]
 
 
 @pytest.mark.parametrize("name", ["tokenizer.json", "tokenizer.model", "vocab.txt"])
@@ -18,7 +20,9 @@ def test_bad_no_tokenizer_at_all(tmp_path, name):
 
 
 def test_bad_pooling(tmp_path):
-    assert judged(tmp_path, base=listed("1_Pooling/config.json", "config.json")) == [("side-file-missing", "warning", "1_Pooling/config.json")]
+    assert judged(tmp_path, base=listed("1_Pooling/config.json", "config.json")) == [
+        ("side-file-missing", "warning", "1_Pooling/config.json")
+    ]
 
 
 @pytest.mark.parametrize("name", ["vocab.json", "merges.txt", "special_tokens_map.json", "added_tokens.json", "tokenizer.model", "README.md", "LICENSE", "figures/a.png",

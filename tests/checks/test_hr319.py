@@ -2,7 +2,10 @@ from __future__ import annotations
 
 from meaning import changed, judged, one
 
-FILES = changed("config.json", auto_map={"AutoModel": "modeling_tiny.Tiny"}) | {"modeling_tiny.py": b"from .layers import L\n", "layers.py": b""}
+FILES = changed("config.json", auto_map={"AutoModel": "modeling_tiny.Tiny"}) | {
+    "modeling_tiny.py": b"from .layers import L\n",
+    "layers.py": b"",
+}
 
 
 def test_bad_code_that_a_config_reaches(tmp_path):

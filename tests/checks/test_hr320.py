@@ -4,13 +4,28 @@ import pytest
 import tiny
 from meaning import changed, judged, one
 
-UNSAFE = ["../.env", "a/../../.env", "/etc/passwd", "~/.netrc", "C:\\Users\\x\\vocab.txt", "..\\secrets.txt", "file:///etc/passwd", "\\\\host\\share\\v", "./../x"]
+UNSAFE = [
+    "../.env",
+    "a/../../.env",
+    "/etc/passwd",
+    "~/.netrc",
+    "C:\\Users\\x\\vocab.txt",
+    "..\\secrets.txt",
+    "file:///etc/passwd",
+    "\\\\host\\share\\v",
+    "./../x",
+]
 
 
 @pytest.mark.parametrize("value", UNSAFE)
 def test_bad_out_of_the_release(tmp_path, value):
     found = one(tmp_path, changed("tokenizer_config.json", vocab_file=value))
-    assert (found.kind, found.severity, found.where.file, found.where.pointer) == ("unsafe-reference", "error", "tokenizer_config.json", "/vocab_file")
+    assert (found.kind, found.severity, found.where.file, found.where.pointer) == (
+        "unsafe-reference",
+        "error",
+        "tokenizer_config.json",
+        "/vocab_file",
+    )
 
 
 @pytest.mark.parametrize(("file", "keys"), [
@@ -28,7 +43,10 @@ def test_bad_modules_of_sentence_transformers(tmp_path):
 
 
 def test_bad_a_module_that_is_not_there(tmp_path):
-    rows = [{"type": "sentence_transformers.models.Transformer", "path": ""}, {"type": "sentence_transformers.models.Pooling", "path": "1_Pooling"}]
+    rows = [
+        {"type": "sentence_transformers.models.Transformer", "path": ""},
+        {"type": "sentence_transformers.models.Pooling", "path": "1_Pooling"},
+    ]
     assert judged(tmp_path, {"modules.json": tiny.dumps(rows)}) == [("unsafe-reference", "error", "modules.json")]
 
 
@@ -39,7 +57,9 @@ def test_bad_a_tokenizer_file_that_is_not_there(tmp_path):
 
 
 def test_good_inside(tmp_path):
-    files = changed("tokenizer_config.json", vocab_file="./vocab.txt", tokenizer_file="tokenizer.json") | {"vocab.txt": b"<unk>\n<s>\n</s>\n"}
+    files = changed("tokenizer_config.json", vocab_file="./vocab.txt", tokenizer_file="tokenizer.json") | {
+        "vocab.txt": b"<unk>\n<s>\n</s>\n"
+    }
     assert judged(tmp_path, files) == []
 
 
@@ -47,11 +67,22 @@ def test_good_up_and_down_again(tmp_path):
     assert judged(tmp_path, {"sub/tokenizer_config.json": b'{"vocab_file": "../vocab.txt"}', "vocab.txt": b"a\n"}) == []
 
 
-@pytest.mark.parametrize("keys", [{"special_tokens_map_file": "/tmp/x/special_tokens_map.json"}, {"vocab_file": None}, {"vocab_file": ["a"]}, {"train_file": "../train.jsonl"}])
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"special_tokens_map_file": "/tmp/x/special_tokens_map.json"},
+        {"vocab_file": None},
+        {"vocab_file": ["a"]},
+        {"train_file": "../train.jsonl"},
+    ],
+)
 def test_good_what_no_loader_opens(tmp_path, keys):
     assert judged(tmp_path, changed("tokenizer_config.json", **keys)) == []
 
 
 def test_good_sentence_transformers_without_files_for_a_module(tmp_path):
-    rows = [{"type": "sentence_transformers.models.Transformer", "path": ""}, {"type": "sentence_transformers.models.Normalize", "path": "2_Normalize"}]
+    rows = [
+        {"type": "sentence_transformers.models.Transformer", "path": ""},
+        {"type": "sentence_transformers.models.Normalize", "path": "2_Normalize"},
+    ]
     assert judged(tmp_path, {"modules.json": tiny.dumps(rows)}) == []

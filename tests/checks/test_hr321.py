@@ -25,7 +25,13 @@ def test_bad_config(tmp_path):
 
 
 def test_good_others_files(tmp_path):
-    files = {".vscode/settings.json": b"// comment\n{}", "tsconfig.json": b"{,}", "benchmarks/config.json": b"{", "modules.json": b"[]", "examples/config.json": b"{"}
+    files = {
+        ".vscode/settings.json": b"// comment\n{}",
+        "tsconfig.json": b"{,}",
+        "benchmarks/config.json": b"{",
+        "modules.json": b"[]",
+        "examples/config.json": b"{",
+    }
     assert judged(tmp_path, files) == []
 
 

@@ -20,7 +20,9 @@ def base(value, name="plain"):
 @pytest.mark.parametrize("value", [*LOCAL, None, 3, [], "   "])
 def test_bad_no_repository(tmp_path, value):
     found = [p for p in problems_of(folder(tmp_path, base(value))) if p.kind != "private-path"]
-    assert [(p.kind, p.severity, p.where.file, p.where.pointer) for p in found] == [("adapter-base-local", "error", "adapter_config.json", "/base_model_name_or_path")]
+    assert [(p.kind, p.severity, p.where.file, p.where.pointer) for p in found] == [
+        ("adapter-base-local", "error", "adapter_config.json", "/base_model_name_or_path")
+    ]
 
 
 def test_bad_in_a_folder_below(tmp_path):
@@ -29,7 +31,9 @@ def test_bad_in_a_folder_below(tmp_path):
 
 
 def test_bad_an_address(tmp_path):
-    assert kinds(problems_of(folder(tmp_path, base("https://huggingface.co/org/name")))) == [("adapter-base-local", "warning", "adapter_config.json")]
+    assert kinds(problems_of(folder(tmp_path, base("https://huggingface.co/org/name")))) == [
+        ("adapter-base-local", "warning", "adapter_config.json")
+    ]
 
 
 @pytest.mark.parametrize("value", ["example-org/tiny-base", "gpt2", "Qwen/Qwen2.5-Math-1.5B", "unsloth/llama-3-8b-bnb-4bit"])

@@ -5,13 +5,22 @@ from meaning import adapter, folder, judged, one, problems_of
 
 
 def revision(value):
-    return adapter("plain", lambda config, tensors: config.update(revision=value)) | {"model.safetensors": None, "config.json": None, "generation_config.json": None}
+    return adapter("plain", lambda config, tensors: config.update(revision=value)) | {
+        "model.safetensors": None,
+        "config.json": None,
+        "generation_config.json": None,
+    }
 
 
 @pytest.mark.parametrize("value", ["main", "v1.0", "0123abc", None, ""])
 def test_bad_no_commit(tmp_path, value):
     found = one(tmp_path, revision(value))
-    assert (found.kind, found.severity, found.where.file, found.where.pointer) == ("adapter-revision", "warning", "adapter_config.json", "/revision")
+    assert (found.kind, found.severity, found.where.file, found.where.pointer) == (
+        "adapter-revision",
+        "warning",
+        "adapter_config.json",
+        "/revision",
+    )
 
 
 def test_bad_another_commit_than_provenance(tmp_path):

@@ -6,7 +6,10 @@ from meaning import adapter, adapters, folder, kinds, problems_of
 WANTED = ("adapter-tensor-missing", "error", "adapter_model.safetensors")
 
 
-@pytest.mark.parametrize(("name", "part"), [("plain", "lora_A.weight"), ("plain", "lora_B.weight"), ("dora", "lora_magnitude_vector"), ("lora_bias", "lora_B.weight")])
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [("plain", "lora_A.weight"), ("plain", "lora_B.weight"), ("dora", "lora_magnitude_vector"), ("lora_bias", "lora_B.weight")],
+)
 def test_bad_half_a_pair(tmp_path, name, part):
     def change(config, tensors):
         del tensors[next(n for n in tensors if n.endswith(part))]

@@ -12,7 +12,9 @@ def renamed(tmp_path, old, new, name="plain"):
     return problems_of(folder(tmp_path, adapter(name, change)))
 
 
-@pytest.mark.parametrize(("old", "new"), [("base_model.model.", ""), ("base_model.model.", "peft."), (".lora_A.weight", ".lora_A.default.weight")])
+@pytest.mark.parametrize(
+    ("old", "new"), [("base_model.model.", ""), ("base_model.model.", "peft."), (".lora_A.weight", ".lora_A.default.weight")]
+)
 def test_bad_names_that_peft_does_not_load(tmp_path, old, new):
     found = renamed(tmp_path, old, new)
     assert ("adapter-tensor-unused", "error") in {(p.kind, p.severity) for p in found}

@@ -22,7 +22,9 @@ def test_bad_an_adapter_of_a_wider_model(tmp_path):
 
 
 def test_bad_halves_of_two_pairs(tmp_path):
-    found = problems_of(folder(tmp_path, adapter("plain", lambda config, tensors: tensors.update({f"{Q}.lora_B.weight": zeros("F32", [32, 8])}))))
+    found = problems_of(
+        folder(tmp_path, adapter("plain", lambda config, tensors: tensors.update({f"{Q}.lora_B.weight": zeros("F32", [32, 8])})))
+    )
     assert "adapter-shape" in {p.kind for p in found}
 
 

@@ -12,7 +12,11 @@ CONFIG = {
 
 def draft(columns=16, **keys):
     config = {**CONFIG, **keys}
-    tensors = {"fc.weight": zeros("BF16", [8, columns]), "hidden_norm.weight": zeros("BF16", [8]), "layers.0.input_layernorm.weight": zeros("BF16", [8])}
+    tensors = {
+        "fc.weight": zeros("BF16", [8, columns]),
+        "hidden_norm.weight": zeros("BF16", [8]),
+        "layers.0.input_layernorm.weight": zeros("BF16", [8]),
+    }
     return {"config.json": tiny.dumps({k: v for k, v in config.items() if v is not ...}), "model.safetensors": tiny.safetensors(tensors)}
 
 

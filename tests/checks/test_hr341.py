@@ -37,9 +37,20 @@ def test_bad_more_tokens_than_the_draft_writes(tmp_path):
 def test_good_as_many_as_it_writes(tmp_path):
     from checks_drafts import files
 
-    assert judged(tmp_path, files(block_size=8) | serving('{"method": "dflash", "model": "/models/draft", "num_speculative_tokens": 7}')) == []
+    assert (
+        judged(tmp_path, files(block_size=8) | serving('{"method": "dflash", "model": "/models/draft", "num_speculative_tokens": 7}')) == []
+    )
 
 
-@pytest.mark.parametrize("value", ['{"model": "org/draft", ' + PINNED + ', "num_speculative_tokens": 7}', '{"method": "mtp", "num_speculative_tokens": 1}', "$SPEC", "{", '{"model": 3}'])
+@pytest.mark.parametrize(
+    "value",
+    [
+        '{"model": "org/draft", ' + PINNED + ', "num_speculative_tokens": 7}',
+        '{"method": "mtp", "num_speculative_tokens": 1}',
+        "$SPEC",
+        "{",
+        '{"model": 3}',
+    ],
+)
 def test_good_settings(tmp_path, value):
     assert judged(tmp_path, serving(value)) == []

@@ -37,11 +37,15 @@ def test_bad_one_fault(tmp_path, old, new):
 
 
 def test_bad_a_name_that_the_card_does_not_tell(tmp_path):
-    assert judged(tmp_path, {"config.yaml": GOOD.replace("tiny-llama", "other-name").encode()}) == [("truss-config", "warning", "config.yaml")]
+    assert judged(tmp_path, {"config.yaml": GOOD.replace("tiny-llama", "other-name").encode()}) == [
+        ("truss-config", "warning", "config.yaml")
+    ]
 
 
 def test_bad_model_cache(tmp_path):
-    cache = GOOD[: GOOD.index("weights:")] + "model_cache:\n  - repo_id: owner/target\n    use_volume: true\n" + GOOD[GOOD.index("secrets:") :]
+    cache = (
+        GOOD[: GOOD.index("weights:")] + "model_cache:\n  - repo_id: owner/target\n    use_volume: true\n" + GOOD[GOOD.index("secrets:") :]
+    )
     assert judged(tmp_path, {"config.yaml": cache.encode()}) == [WANTED] * 2
 
 
@@ -49,6 +53,17 @@ def test_good_the_whole(tmp_path):
     assert judged(tmp_path, {"config.yaml": GOOD.encode()}) == []
 
 
-@pytest.mark.parametrize("text", ["a: 1\n", "base_image: x\nresources: y\n", "docker_server: []\n", "- 1\n", "a: &x 1\nb: *x\n", "docker_server: {start_command: \"'\"}\n", ""])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: 1\n",
+        "base_image: x\nresources: y\n",
+        "docker_server: []\n",
+        "- 1\n",
+        "a: &x 1\nb: *x\n",
+        'docker_server: {start_command: "\'"}\n',
+        "",
+    ],
+)
 def test_good_other_yaml_raises_nothing(tmp_path, text):
     assert {kind for kind, _, _ in judged(tmp_path, {"config.yaml": text.encode()})} <= {"truss-config"}

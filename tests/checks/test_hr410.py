@@ -26,7 +26,16 @@ def test_bad_packages(tmp_path, text):
     assert (found.kind, found.severity, found.where.file) == REQUIREMENTS
 
 
-@pytest.mark.parametrize("command", ["pip install vllm", "pip3 install -U 'vllm>=0.10'", "python3 -m pip install --no-cache-dir vllm", "uv pip install --system vllm", "apt-get update && pip install vllm && rm -rf /x"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "pip install vllm",
+        "pip3 install -U 'vllm>=0.10'",
+        "python3 -m pip install --no-cache-dir vllm",
+        "uv pip install --system vllm",
+        "apt-get update && pip install vllm && rm -rf /x",
+    ],
+)
 def test_bad_in_a_dockerfile(tmp_path, command):
     found = one(tmp_path, {"Dockerfile": f"FROM {DIGEST}\nRUN {command}\n".encode()})
     assert (found.kind, found.severity, found.where.file, found.where.line) == (*DOCKERFILE, 2)
@@ -39,11 +48,20 @@ def test_bad_beside_the_runtime_is_a_warning(tmp_path, path):
 
 
 def test_bad_what_the_dockerfile_names(tmp_path):
-    files = {"Dockerfile": f"FROM {DIGEST}\nCOPY . .\nRUN pip install -r serving/reqs-requirements.txt\n".encode(), "serving/reqs-requirements.txt": b"torch\n"}
+    files = {
+        "Dockerfile": f"FROM {DIGEST}\nCOPY . .\nRUN pip install -r serving/reqs-requirements.txt\n".encode(),
+        "serving/reqs-requirements.txt": b"torch\n",
+    }
     assert judged(tmp_path, files) == [("floating-image", "error", "serving/reqs-requirements.txt")]
 
 
-@pytest.mark.parametrize(("path", "text"), [("docker-compose.yml", "services:\n  llm:\n    image: vllm/vllm-openai:latest\n"), ("config.yaml", "base_image: {image: vllm/vllm-openai:v0.29.0}\n")])
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("docker-compose.yml", "services:\n  llm:\n    image: vllm/vllm-openai:latest\n"),
+        ("config.yaml", "base_image: {image: vllm/vllm-openai:v0.29.0}\n"),
+    ],
+)
 def test_bad_serving_files_are_warnings(tmp_path, path, text):
     assert judged(tmp_path, {path: text.encode()}) == [("floating-image", "warning", path)]
 
@@ -68,3 +86,12 @@ def test_good_requirements(tmp_path, text):
 
 def test_good_a_library_gives_ranges(tmp_path):
     assert judged(tmp_path, {"pyproject.toml": b'[project]\nname = "x"\ndependencies = ["torch>=2.7"]\n'}) == []
+
+
+def test_good_images_that_are_pictures(tmp_path):
+    assert judged(tmp_path, {"config.yaml": b"image: assets/cat.png\nsize: 3\n"}) == []
+
+
+def test_bad_a_variable_without_a_value(tmp_path):
+    found = one(tmp_path, {"Dockerfile": f"FROM {DIGEST}\nARG V\nRUN pip install torch==$V\n".encode()})
+    assert (found.kind, found.severity, found.where.file) == DOCKERFILE

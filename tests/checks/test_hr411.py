@@ -50,4 +50,9 @@ def test_good_under_different_markers(tmp_path):
 
 
 def test_good_files_that_do_not_meet(tmp_path):
-    assert judged(tmp_path, {"requirements.txt": PINS, "docs/requirements.txt": b"torch==2.0.0\n", "runtime/requirements.lock": b"torch==2.8.0\n"}) == []
+    assert (
+        judged(
+            tmp_path, {"requirements.txt": PINS, "docs/requirements.txt": b"torch==2.0.0\n", "runtime/requirements.lock": b"torch==2.8.0\n"}
+        )
+        == []
+    )

@@ -29,7 +29,23 @@ def test_bad_in_the_spec(tmp_path, archs):
     assert (found.kind, found.severity, found.where.file) == ("arch-mismatch", "error", PROVENANCE)
 
 
-@pytest.mark.parametrize("archs", [["12.0"], ["12.1"], ["12.0f"], ["compute_120f"], ["sm_120f"], ["9.0+PTX"], ["compute_90"], ["8.0", "12.0a", "12.1a"], ["Blackwell"], ["all"], ["native"], []])
+@pytest.mark.parametrize(
+    "archs",
+    [
+        ["12.0"],
+        ["12.1"],
+        ["12.0f"],
+        ["compute_120f"],
+        ["sm_120f"],
+        ["9.0+PTX"],
+        ["compute_90"],
+        ["8.0", "12.0a", "12.1a"],
+        ["Blackwell"],
+        ["all"],
+        ["native"],
+        [],
+    ],
+)
 def test_good_covered_or_undecided(tmp_path, archs):
     assert judged(tmp_path, spec=runtime(["12.1"], archs)) == []
 

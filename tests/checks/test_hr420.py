@@ -20,7 +20,9 @@ def test_bad_not_run_is_a_warning(tmp_path):
 
 
 def test_bad_any_receipt_that_names_a_payload(tmp_path):
-    assert judged_report(tmp_path, {"subject": OTHER}, path="benchmarks/speed.json") == [("validation-stale", "error", "benchmarks/speed.json")]
+    assert judged_report(tmp_path, {"subject": OTHER}, path="benchmarks/speed.json") == [
+        ("validation-stale", "error", "benchmarks/speed.json")
+    ]
 
 
 def test_bad_a_payload_that_changed_after_the_validation(tmp_path):

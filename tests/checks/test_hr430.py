@@ -50,10 +50,27 @@ def test_bad_keys_and_passwords(tmp_path, text):
     assert (found.kind, found.where.file, found.where.line) == ("secret", "notes.txt", 2)
 
 
-@pytest.mark.parametrize("path", ["config.json", "README.md", "benchmarks/r.json", "a.ipynb", "Dockerfile", "x.yaml", "LICENSE", "chat_template.jinja", "tokenizer.json"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "config.json",
+        "README.md",
+        "benchmarks/r.json",
+        "a.ipynb",
+        "Dockerfile",
+        "x.yaml",
+        "LICENSE",
+        "chat_template.jinja",
+        "tokenizer.json",
+    ],
+)
 def test_bad_in_any_file(tmp_path, path):
     data = tiny.model().get(path, b'{"a": 1}')
-    text = data.rstrip()[:-1] + b', "note": "' + TOKENS["Hugging Face"].encode() + b'"}\n' if path.endswith((".json", ".ipynb")) else data + TOKENS["Hugging Face"].encode()
+    text = (
+        data.rstrip()[:-1] + b', "note": "' + TOKENS["Hugging Face"].encode() + b'"}\n'
+        if path.endswith((".json", ".ipynb"))
+        else data + TOKENS["Hugging Face"].encode()
+    )
     assert ("secret", "error", path) in judged(tmp_path, {path: text})
 
 
@@ -64,12 +81,18 @@ def test_bad_in_header_metadata(tmp_path):
 
 
 def test_bad_in_a_gguf_and_in_utf16(tmp_path):
-    files = {"m.gguf": gguf_bytes.write({"general.url": "https://x/?t=" + TOKENS["Hugging Face"]}), "a.txt": ("\ufeff" + TOKENS["GitHub"]).encode("utf-16-le")}
+    files = {
+        "m.gguf": gguf_bytes.write({"general.url": "https://x/?t=" + TOKENS["Hugging Face"]}),
+        "a.txt": ("\ufeff" + TOKENS["GitHub"]).encode("utf-16-le"),
+    }
     assert judged(tmp_path, files) == [("secret", "error", "a.txt"), ("secret", "error", "m.gguf")]
 
 
 def test_bad_files_made_to_hold_secrets(tmp_path):
-    files = {".env": b"DB_PASSWORD=" + made(12).encode() + b"\n", "kaggle.json": b'{"username": "me", "key": "' + made(32, HEX).encode() + b'"}'}
+    files = {
+        ".env": b"DB_PASSWORD=" + made(12).encode() + b"\n",
+        "kaggle.json": b'{"username": "me", "key": "' + made(32, HEX).encode() + b'"}',
+    }
     assert {file for kind, _, file in judged(tmp_path, files) if kind == "secret"} == {".env", "kaggle.json"}
 
 

@@ -4,7 +4,17 @@ import pytest
 import tiny
 from meaning import changed, judged, one, reshaped
 
-PATHS = ["/home/builder/models/x", "/Users/ann.smith/x", "C:\\Users\\ann\\x", "/root/work/model", "/mnt/data/ann/model", "/scratch/project_1/ann/x", "/data/home/ann/x", "file:///srv/models/x", "/content/drive/MyDrive/x"]
+PATHS = [
+    "/home/builder/models/x",
+    "/Users/ann.smith/x",
+    "C:\\Users\\ann\\x",
+    "/root/work/model",
+    "/mnt/data/ann/model",
+    "/scratch/project_1/ann/x",
+    "/data/home/ann/x",
+    "file:///srv/models/x",
+    "/content/drive/MyDrive/x",
+]
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -15,7 +25,9 @@ def test_bad_in_data(tmp_path, path):
 
 @pytest.mark.parametrize("file", ["benchmarks/r.json", "trainer.yaml", "a.ipynb", "benchmarks/log.jsonl", "mergekit_config.yml"])
 def test_bad_in_other_data(tmp_path, file):
-    assert judged(tmp_path, {file: b'{"model_args": "pretrained=/home/builder/m,cache_dir=/home/builder/c"}\n'}) == [("private-path", "warning", file)]
+    assert judged(tmp_path, {file: b'{"model_args": "pretrained=/home/builder/m,cache_dir=/home/builder/c"}\n'}) == [
+        ("private-path", "warning", file)
+    ]
 
 
 @pytest.mark.parametrize("file", ["README.md", "run.py", "Dockerfile.dev", "notes.txt"])
@@ -41,7 +53,21 @@ def test_good_in_prose(tmp_path, text):
     assert judged(tmp_path, {"notes.md": text.encode()}) == []
 
 
-@pytest.mark.parametrize("value", ["org/name", "/models/x", "./x", "https://site.org/home/page", "s3://bucket/x", "/workspace/x", "/mnt/models", "/home", "data/home/x", "${HOME}/x"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        "org/name",
+        "/models/x",
+        "./x",
+        "https://site.org/home/page",
+        "s3://bucket/x",
+        "/workspace/x",
+        "/mnt/models",
+        "/home",
+        "data/home/x",
+        "${HOME}/x",
+    ],
+)
 def test_good_in_data(tmp_path, value):
     assert judged(tmp_path, changed("config.json", _name_or_path=value)) == []
 

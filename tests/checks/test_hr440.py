@@ -11,7 +11,9 @@ WANTED = (FILE, "conversion-manifest", "error")
 def rows():
     found = []
     for name, (dtype, shape, _) in tiny.weights().items():
-        found.append({"name": name, "file": "model.safetensors", "relation": "identical", "dtype": dtype, "shape": shape, "sha256": "a" * 64})
+        found.append(
+            {"name": name, "file": "model.safetensors", "relation": "identical", "dtype": dtype, "shape": shape, "sha256": "a" * 64}
+        )
     return found
 
 
@@ -36,7 +38,12 @@ def test_bad_no_list(tmp_path, data):
 
 
 def test_good_of_these_tensors(tmp_path):
-    assert judged(tmp_path, manifest(lambda rows: rows.append({"name": "mtp.w", "relation": "dropped", "reason": "the base's own, not loaded"}))) == []
+    assert (
+        judged(
+            tmp_path, manifest(lambda rows: rows.append({"name": "mtp.w", "relation": "dropped", "reason": "the base's own, not loaded"}))
+        )
+        == []
+    )
 
 
 def test_good_none(tmp_path):

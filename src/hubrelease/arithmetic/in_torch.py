@@ -28,12 +28,12 @@ class TorchEncoder:
 
     def amax(self, strip: Strip) -> float:
         self.kernel.check(strip, self.dtypes)
-        return self.finite_amax(strip, self.tensor(strip))
+        return self.finite_amax(strip, strip_tensor(strip, self.device))
 
     def encode(self, strip: Strip, shared_amax: float | None = None) -> Encoded:
         self.kernel.check(strip, self.dtypes)
         scale = self.kernel.shared_scale(shared_amax, strip.dtype)
-        weight = self.tensor(strip)
+        weight = strip_tensor(strip, self.device)
         amax = self.finite_amax(strip, weight)
         if shared_amax is not None and amax > shared_amax:
             raise ValueError("the strip holds a number above the shared maximum")
@@ -54,14 +54,16 @@ class TorchEncoder:
         kind = torch.int32 if strip.dtype == "F32" else torch.int16
         return float(torch.tensor(bits, dtype=kind).view(weight.dtype))
 
-    def tensor(self, strip: Strip) -> Tensor:
-        import torch
 
-        dtype = {"BF16": torch.bfloat16, "F16": torch.float16, "F32": torch.float32}[strip.dtype]
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="The given buffer is not writable")
-            read = torch.frombuffer(strip.data, dtype=dtype)
-        return read.view(strip.rows, strip.columns).to(self.device)
+def strip_tensor(strip: Strip, device: str) -> Tensor:
+    """The strip's rows on a device; on a CPU in the strip's own memory."""
+    import torch
+
+    dtype = {"BF16": torch.bfloat16, "F16": torch.float16, "F32": torch.float32}[strip.dtype]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The given buffer is not writable")
+        read = torch.frombuffer(strip.data, dtype=dtype)
+    return read.view(strip.rows, strip.columns).to(device)
 
 
 def joined(pieces: list[Encoded]) -> Encoded:

@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 def rounded(x: float, digits: int, least: int, limit: float) -> float:
     """To `digits` binary digits, none of them below 2^least; infinite from `limit` on."""
-    if not math.isfinite(x):
-        return x
+    if math.isnan(x) or abs(x) >= limit:
+        return x if math.isnan(x) else math.copysign(math.inf, x)
     unit = max(math.frexp(x)[1] - digits, least)
     found = math.ldexp(round(math.ldexp(x, -unit)), unit)
     return math.copysign(found if abs(found) < limit else math.inf, x)

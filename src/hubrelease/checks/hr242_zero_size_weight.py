@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from hubrelease.checks import Check
 from hubrelease.containers import SINGLE, Container, WeightSet, folder_of
 from hubrelease.errors import Problem, Where
+from hubrelease.expected_tensors import expected_weights
 from hubrelease.release import Release
 from hubrelease.telling import counted, few, named
 from hubrelease.weights import Tensor
@@ -42,7 +43,9 @@ def container_problems(release: Release, container: Container) -> Iterator[Probl
     weights = release.containers.sets_by_folder.get(folder_of(container.file)) if empty else None
     if wrong := [tensor.name for tensor in empty if is_weight(weights, tensor)]:
         shape = next(tensor.shape for tensor in empty if tensor.name == wrong[0])
-        yield tensors_problem(container.file, wrong, f"the shape {list(shape)}")
+        asked = [expected_weights(m).get(wrong[0].removesuffix(".weight")) for m in release.models if m.folder == folder_of(container.file)]
+        wanted = f"; config.json asks for {list(asked[0])}" if asked and asked[0] else ""
+        yield tensors_problem(container.file, wrong, f"the shape {list(shape)}{wanted}")
 
 
 def is_weight(weights: WeightSet | None, tensor: Tensor) -> bool:

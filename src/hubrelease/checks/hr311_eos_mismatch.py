@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hubrelease.chat_templates import home, templates
+from hubrelease.chat_templates import home, is_conversational, templates
 from hubrelease.checks import Check
 from hubrelease.errors import Problem, Where
 from hubrelease.models import Model
@@ -37,6 +37,10 @@ def run(release: Release) -> Iterator[Problem]:
             values = "; ".join(f"{file} says {shown(found, vocabulary)}" for file, found in known.items())
             pointer = "/eos_token" if odd == vocabulary.config_file else "/eos_token_id"
             yield CHECK.problem(Where(odd, pointer=pointer), f"names another end token than the rest: {values}", MEND, severity="warning")
+        elif model.folder == "" and known and (end := unending(release, vocabulary, frozenset().union(*known.values()))):
+            file = next(iter(known))
+            message = f"does not name {end}, which ends each turn of the chat template: answers run on"
+            yield CHECK.problem(Where(file, pointer="/eos_token_id"), message, MEND, severity="warning")
 
 
 def of_tokenizer(vocabulary: Vocabulary) -> frozenset[int]:
@@ -58,6 +62,22 @@ def ends_turns(release: Release, model: Model, vocabulary: Vocabulary, stops: fr
     """True if a token of the generation config is one that the chat template writes at the end of a turn."""
     ends = [text for text in TURN_ENDS if vocabulary.id_of(text) in stops]
     return any(end in t.text for end in ends for t in templates(release) if t.text and home(t) == model.folder)
+
+
+def unending(release: Release, vocabulary: Vocabulary, stops: frozenset[int]) -> str | None:
+    """The token that ends the turns of a chat model's template and that no file stops at, or None.
+
+    Gemma writes its end of text behind <end_of_turn>, and a template with eos_token ends turns with whatever that is.
+    """
+    texts = [t.text for t in templates(release) if t.text and home(t) == ""] if is_conversational(release) else []
+    eos = vocabulary.special("eos_token") or "eos_token"
+    if any("eos_token" in text or eos in text for text in texts):
+        return None
+    ends = [end for end in TURN_ENDS if end != "<end_of_turn>" and any(end in text for text in texts)]
+    numbers = {end: vocabulary.id_of(end) for end in ends}
+    if any(number in stops for number in numbers.values()):
+        return None
+    return next((end for end, number in numbers.items() if number is not None), None)
 
 
 def shown(found: frozenset[int], vocabulary: Vocabulary) -> str:

@@ -14,12 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hubrelease.base_files import lost_files
-from hubrelease.chat_templates import FILES, home, templates
+from hubrelease.chat_templates import FILES, home, is_conversational, templates
 from hubrelease.checks import Check
 from hubrelease.errors import Problem, Where
 from hubrelease.models import as_mapping
 from hubrelease.release import Release
-from hubrelease.strict_yaml import Scalar, Sequence
 
 MEND = "copy the base's chat template"
 
@@ -56,11 +55,6 @@ def is_language_model(release: Release) -> bool:
     """True for weights with a tokenizer. An adapter uses its base's template, and GGUF files carry their own."""
     names = ("tokenizer_config.json", "tokenizer.json", "tokenizer.model", "vocab.json")
     return release.containers.main is not None and any(name in release.files for name in names)
-
-
-def is_conversational(release: Release) -> bool:
-    tags = release.card.front.get("tags") if release.card else None
-    return isinstance(tags, Sequence) and any(isinstance(t, Scalar) and t.text == "conversational" for t in tags.items)
 
 
 def has_own_way(release: Release) -> bool:

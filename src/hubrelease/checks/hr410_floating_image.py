@@ -24,7 +24,8 @@ from hubrelease.texts import text_of
 DIGEST = re.compile(r".+@sha256:[0-9a-f]{64}")
 ASIDE = ("examples/", "docs/", "benchmarks/", "tests/")
 RUNTIME = re.compile(r"((runtime|docker)/)?(requirements|constraints)\.(txt|in|lock)|(.*/)?[\w.-]*[Dd]ockerfile[\w.-]*")
-SERVING = re.compile(r"(.*/)?((docker-)?compose[\w.-]*|config|deployment|deploy|truss)\.ya?ml")
+SERVING = re.compile(r"(.*/)?((docker-)?compose[\w.-]*|deployment|deploy)\.ya?ml")
+TRUSS = re.compile(r"(.*/)?(config|truss)\.ya?ml")
 IMAGE_LINE = re.compile(r"(?m)^[ \t-]*(?:base_)?image:[ \t]*(?:\{[ \t]*image:[ \t]*)?[\"']?([\w./:@-]{3,300})")
 TOOLS = frozenset(("pip", "setuptools", "wheel", "uv", "build", "packaging"))
 
@@ -34,7 +35,7 @@ def run(release: Release) -> Iterator[Problem]:
     for found in builds:
         yield from images(found)
     for path in sorted(release.files):
-        if SERVING.fullmatch(path):
+        if SERVING.fullmatch(path) or TRUSS.fullmatch(path):
             yield from serving_images(release, path)
     named = "\n".join(row.text for found in builds for row in found.instructions)
     for package in requirements(release):
@@ -59,7 +60,7 @@ def images(found: Dockerfile) -> Iterator[Problem]:
 
 def serving_images(release: Release, path: str) -> Iterator[Problem]:
     text = (text_of(release, path) or b"").decode("utf-8", "replace")
-    for match in IMAGE_LINE.finditer(text):
+    for match in IMAGE_LINE.finditer(text if SERVING.fullmatch(path) or "base_image:" in text else ""):
         if not DIGEST.fullmatch(match[1]) and ("/" in match[1] or ":" in match[1]):
             where = Where(path, text.count("\n", 0, match.start(1)) + 1)
             yield CHECK.problem(where, f"the image {match[1][:200]} has no digest", "write IMAGE@sha256:DIGEST", severity="warning")

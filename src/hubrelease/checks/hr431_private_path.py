@@ -29,9 +29,10 @@ SAMPLES = re.compile(r"(.*/)?samples[^/]*\.jsonl")
 
 def run(release: Release) -> Iterator[Problem]:
     told = {(found.file, found.said.encode("utf-8", "surrogatepass")) for found, _ in faulty_files(release)}
-    for text in texts(release):
-        if is_vocabulary(text.file) or SAMPLES.fullmatch(text.file):
+    for raw in texts(release):
+        if is_vocabulary(raw.file) or SAMPLES.fullmatch(raw.file):
             continue
+        text = raw._replace(data=raw.data.replace(b"\\/", b"/"))  # JSON may write / as \/
         elsewhere = [said for file, said in told if file == text.file]
         found = [row for row in paths(text) if not any(is_part(row[1], said) for said in elsewhere)]
         if found:
@@ -49,10 +50,8 @@ def is_part(path: bytes, said: bytes) -> bool:
 
 
 def paths(text: Text) -> list[tuple[int, bytes]]:
-    data = text.data.replace(b"\\/", b"/") if b"\\/" in text.data else text.data  # JSON may write / as \/
-    if text.pointer is not None or is_data(text):
-        return sorted(machine_paths(data))
-    return sorted(home_folders(data))
+    by_tools = text.pointer is not None or is_data(text)
+    return sorted(machine_paths(text.data) if by_tools else home_folders(text.data))
 
 
 def is_data(text: Text) -> bool:

@@ -75,7 +75,7 @@ def main() -> NoReturn:
     """Runs the command line and exits. Every foreseen end is an exit code; what is not foreseen keeps its traceback."""
     arguments = sys.argv[1:]
     as_json, quiet = "--json" in arguments, "-q" in arguments or "--quiet" in arguments
-    command = next((a for a in arguments if not a.startswith("-")), "hubrelease")
+    command = name_of(arguments)
     try:
         sys.exit(run(arguments, command, as_json, quiet))
     except BrokenPipeError:  # whoever read the messages has gone, and nothing was decided
@@ -83,11 +83,20 @@ def main() -> NoReturn:
         sys.exit(Exit.OUTSIDE)
 
 
+def name_of(arguments: list[str]) -> str:
+    """The command that was asked for, `card render` in two words, as it stands in --json."""
+    words = [a for a in arguments if not a.startswith("-")]
+    return " ".join(words[:2]) if words[:1] == ["card"] else next(iter(words), "hubrelease")
+
+
 def run(arguments: list[str], command: str, as_json: bool, quiet: bool) -> int:
     try:
         outcome = group.main(args=arguments, prog_name="hubrelease", standalone_mode=False)
     except ReleaseError as error:
         outcome = ended(command, error)
+    except click.exceptions.NoArgsIsHelpError as error:
+        print(error.ctx.get_help() if error.ctx else "", file=sys.stderr)
+        return Exit.USAGE
     except click.UsageError as error:
         outcome = usage(error, command, as_json)
     except (KeyboardInterrupt, click.Abort):
@@ -137,8 +146,8 @@ def silence() -> None:
 
 
 def usage(error: click.UsageError, command: str, as_json: bool) -> Outcome:
-    if not as_json:
-        print(error.ctx.get_usage() if error.ctx else "", file=sys.stderr)
+    if not as_json and error.ctx:
+        print(error.ctx.get_usage(), file=sys.stderr)
     path = error.ctx.command_path if error.ctx else "hubrelease"
     found = problem("usage", Where("command line"), error.format_message(), f"see `{path} --help`")
     return Outcome(command, Exit.USAGE, [found])

@@ -1,0 +1,201 @@
+"""Block FP8 and NVFP4 as Triton kernels for CUDA: the operations of reference.py, with the same bits.
+
+Divisions are tl.div_rn and launches are without enable_fp_fusion: an approximate quotient, or a fused multiply-add, would
+round differently. Roundings to E4M3 and E2M1 are done by adding, as in reference.py and native.c. Only imported where the
+path `triton` is asked for: Triton compiles functions of a module, so it is imported at the top.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+import triton
+import triton.language as tl
+
+from hubrelease.arithmetic.in_torch import raw, strip_tensor, sums
+from hubrelease.arithmetic.kernels import Kernel
+from hubrelease.arithmetic.reference import Rounded, amax_bits
+from hubrelease.arithmetic.rounding import float_of
+from hubrelease.arithmetic.values import INFINITE, Encoded, PathMissing, Strip, first_not_finite
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+ROWS = 4  # rows of a program of NVFP4: with 1024 columns, 32 numbers for each of 128 threads
+
+
+@triton.jit
+def nearest(size, mantissa: tl.constexpr, low: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Codes and values of the small floats nearest to magnitudes; see reference.nearest."""
+    power = tl.maximum(size.to(tl.int32, bitcast=True) & 0x7F800000, low << 23)
+    magic = power + (power >> (23 - mantissa)) + (((23 - mantissa) << 23) - (low << mantissa))
+    offset = magic.to(tl.float32, bitcast=True)
+    total = size + offset
+    return total.to(tl.int32, bitcast=True) & 0x7F, total - offset
+
+
+@triton.jit
+def multiples(x, bits: tl.constexpr):  # type: ignore[no-untyped-def]
+    """How many times 2^-bits the nearest multiple of it is."""
+    field: tl.constexpr = (150 - bits) << 23
+    offset = tl.full((), field, tl.int32).to(tl.float32, bitcast=True)
+    return (x + offset).to(tl.int32, bitcast=True) - field
+
+
+@triton.jit
+def fp8_block_kernel(x, codes, scales, errors, sources, largest, amaxes, columns, MEASURE: tl.constexpr):  # type: ignore[no-untyped-def]
+    row = tl.program_id(0).to(tl.int64) * 128 + tl.arange(0, 128)[:, None]
+    at = row * columns + tl.program_id(1) * 128 + tl.arange(0, 128)[None, :]
+    bits = tl.load(x + at).to(tl.int32)
+    size = ((bits & 0x7FFF) << 16).to(tl.float32, bitcast=True)
+    amax = tl.max(tl.max(bits & 0x7FFF, 1), 0)
+    one = tl.full((), 1.0, tl.float32)
+    factor = tl.div_rn(one, (amax << 16).to(tl.float32, bitcast=True)) * 448.0
+    empty = factor == float("inf")
+    scale = tl.where(empty, 1.0, tl.div_rn(one, factor))
+    quotient = size * tl.where(empty, 0.0, factor)
+    code, value = nearest(quotient, 3, 121)
+    tl.store(codes + at, (code | ((bits >> 8) & 0x80)).to(tl.uint8))
+    block = tl.program_id(0) * tl.num_programs(1) + tl.program_id(1)
+    tl.store(scales + block, scale)
+    tl.store(amaxes + block, amax)
+    if MEASURE:
+        off = tl.abs(quotient - value)
+        error, source = multiples(off, 9), multiples(quotient, 4)
+        tl.store(errors + block, tl.sum(tl.sum((error * error).to(tl.int64), 1), 0))
+        tl.store(sources + block, tl.sum(tl.sum((source * source).to(tl.int64), 1), 0))
+        tl.store(largest + block, tl.max(tl.max(off, 1), 0))
+
+
+@triton.jit
+def divisor_scale(amax, shared):  # type: ignore[no-untyped-def]
+    """compressed-tensors' scale of a group, and what its numbers are divided by; see nvfp4a16.py."""
+    six = tl.full((), 6.0, tl.float32)
+    begun = tl.div_rn(amax, six).to(tl.int32, bitcast=True)
+    begun = (begun + 0x7FFF + ((begun >> 16) & 1)) & -65536
+    code, value = nearest(tl.minimum(shared * begun.to(tl.float32, bitcast=True), 448.0), 3, 121)
+    scale = tl.where(value == 0, 0.125, value)
+    return tl.where(value == 0, 0x20, code), tl.div_rn(scale, shared)
+
+
+@triton.jit
+def multiplier_scale(amax, shared):  # type: ignore[no-untyped-def]
+    """ModelOpt's; see modelopt_nvfp4.py."""
+    begun = tl.div_rn(amax, shared * 6.0)
+    begun = tl.minimum(tl.maximum(tl.where(begun == 0, 1.0, begun), 0.001953125), 448.0)
+    code, value = nearest(begun, 3, 121)
+    return code, value * shared
+
+
+@triton.jit
+def nvfp4_kernel(
+    x,
+    shared,
+    codes,
+    scales,
+    steps,
+    errors,
+    sources,
+    largest,
+    amaxes,
+    rows,
+    groups,
+    DIVIDES: tl.constexpr,
+    ROWS: tl.constexpr,
+    MEASURE: tl.constexpr,
+):  # type: ignore[no-untyped-def]
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    group = tl.program_id(1) * 64 + tl.arange(0, 64)
+    known = (row[:, None] < rows) & (group[None, :] < groups)
+    of_group = row[:, None].to(tl.int64) * groups + group[None, :]
+    at = of_group[:, :, None] * 16 + tl.arange(0, 16)[None, None, :]
+    bits = tl.load(x + at, mask=known[:, :, None], other=0).to(tl.int32)
+    size = ((bits & 0x7FFF) << 16).to(tl.float32, bitcast=True)
+    amax = tl.max(bits & 0x7FFF, 2)
+    wide, share = (amax << 16).to(tl.float32, bitcast=True), tl.load(shared)
+    scale, step = divisor_scale(wide, share) if DIVIDES else multiplier_scale(wide, share)
+    tl.store(scales + of_group, scale.to(tl.uint8), mask=known)
+    quotient = tl.div_rn(size, tl.broadcast_to(step[:, :, None], size.shape))
+    code, value = nearest(tl.minimum(quotient, 6.0), 1, 127)
+    # the sign is the quotient's: one that underflowed to zero has none
+    code = (code & 7) | tl.where(quotient > 0, (bits >> 12) & 8, 0)
+    low, high = tl.split(tl.reshape(code, (ROWS, 64, 8, 2)))
+    packed = of_group[:, :, None] * 8 + tl.arange(0, 8)[None, None, :]
+    tl.store(codes + packed, (low | (high << 4)).to(tl.uint8), mask=known[:, :, None])
+    run, of_run = row < rows, row.to(tl.int64) * tl.num_programs(1) + tl.program_id(1)
+    tl.store(amaxes + of_run, tl.max(amax, 1), mask=run)
+    if MEASURE:
+        most = tl.max(tl.where(known, step, 0.0), 1)
+        part = tl.div_rn(step, tl.broadcast_to(tl.where(most == 0, 1.0, most)[:, None], step.shape))[:, :, None]
+        off = tl.abs(quotient - value)
+        error, source = multiples(off * part, 11), multiples(quotient * part, 10)
+        tl.store(steps + of_run, most, mask=run)
+        tl.store(errors + of_run, tl.sum(tl.sum((error * error).to(tl.int64), 2), 1), mask=run)
+        tl.store(sources + of_run, tl.sum(tl.sum((source * source).to(tl.int64), 2), 1), mask=run)
+        tl.store(largest + of_run, tl.max(tl.max(off, 2), 1), mask=run)
+
+
+class Room:
+    """Tensors that a kernel writes; `parts` is the number of blocks or runs whose squares are added apart."""
+
+    def __init__(self, kernel: Kernel, weight: Tensor) -> None:
+        rows, columns = weight.shape
+        scale_type = torch.float32 if kernel.name == "fp8_block" else torch.uint8
+        scales = kernel.scales_bytes(rows, columns, "BF16") // scale_type.itemsize
+        parts = scales if kernel.name == "fp8_block" else rows * -(-columns // 1024)
+        empty: Any = lambda count, kind: torch.empty(count, dtype=kind, device=weight.device)  # noqa: E731: one line each
+        self.codes, self.scales = empty(kernel.code_bytes(rows, columns), torch.uint8), empty(scales, scale_type)
+        self.steps, self.largest = empty(parts, torch.float32), empty(parts, torch.float32)
+        self.errors, self.sources = empty(parts, torch.int64), empty(parts, torch.int64)
+        self.amaxes = empty(parts, torch.int32)
+
+
+def launch(kernel: Kernel, weight: Tensor, shared: Tensor | None, room: Room, measure: bool = True) -> None:
+    """Rounds BF16 rows on the device they are on. `shared` holds the global scale."""
+    (rows, columns), bits = weight.shape, weight.view(torch.int16)
+    measured = (room.errors, room.sources, room.largest, room.amaxes)
+    if kernel.name == "fp8_block":
+        grid = (rows // 128, columns // 128)
+        fp8_block_kernel[grid](bits, room.codes, room.scales, *measured, columns, MEASURE=measure, num_warps=8, enable_fp_fusion=False)
+    else:
+        grid = (triton.cdiv(rows, ROWS), triton.cdiv(columns, 1024))
+        nvfp4_kernel[grid](
+            bits, shared, room.codes, room.scales, room.steps, *measured, rows, columns // 16,
+            DIVIDES=kernel.name == "nvfp4_divisor", ROWS=ROWS, MEASURE=measure, num_warps=4, enable_fp_fusion=False,
+        )  # fmt: skip
+
+
+class TritonEncoder:
+    """One kernel, for BF16."""
+
+    path = "triton"
+    dtypes: tuple[str, ...] = ("BF16",)
+
+    def __init__(self, kernel: Kernel, device: str = "cuda") -> None:
+        if not kernel.name.startswith(("fp8_block", "nvfp4")):
+            raise PathMissing(f"there is no Triton kernel {kernel.name}")
+        self.kernel, self.device = kernel, device
+
+    def amax(self, strip: Strip) -> float:
+        self.kernel.check(strip, self.dtypes)
+        bits = amax_bits(strip_tensor(strip, self.device))
+        if bits >= INFINITE["BF16"]:
+            raise first_not_finite(strip)
+        return float_of(bits << 16)
+
+    def encode(self, strip: Strip, shared_amax: float | None = None) -> Encoded:
+        self.kernel.check(strip, self.dtypes)
+        scale = self.kernel.shared_scale(shared_amax, strip.dtype)
+        weight = strip_tensor(strip, self.device)
+        room = Room(self.kernel, weight)
+        shared = None if scale is None else torch.tensor([scale], dtype=torch.float32, device=self.device)
+        launch(self.kernel, weight, shared, room)
+        amax = int(room.amaxes.amax())
+        if amax >= INFINITE["BF16"]:
+            raise first_not_finite(strip)
+        if shared_amax is not None and float_of(amax << 16) > shared_amax:
+            raise ValueError("the strip holds a number above the shared maximum")
+        steps = room.scales if self.kernel.name == "fp8_block" else room.steps
+        done = Rounded(room.codes, room.scales, steps, room.errors, room.sources, room.largest.amax())
+        return Encoded(raw(done.codes), raw(done.scales), sums(self.kernel, done))
