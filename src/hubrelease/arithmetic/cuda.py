@@ -1,12 +1,15 @@
 """Block FP8 and NVFP4 as Triton kernels for CUDA: the operations of reference.py, with the same bits.
 
-Divisions are tl.div_rn and launches are without enable_fp_fusion: an approximate quotient, or a fused multiply-add, would
-round differently. Roundings to E4M3 and E2M1 are done by adding, as in reference.py and native.c. Only imported where the
-path `triton` is asked for: Triton compiles functions of a module, so it is imported at the top.
+Launches are without enable_fp_fusion, for a product and a sum that are fused round once where the rules round twice.
+Divisions are tl.div_rn; or, where `fast` may be, a product with the reciprocal and one correction, which gives the nearest
+quotient of every BF16 number by every binary32 number (all 2^30 pairs of significands were tried) as long as nothing
+underflows. Only imported where the path `triton` is asked for: Triton compiles functions of a module, so it is imported
+at the top.
 """
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -26,13 +29,27 @@ ROWS = 4  # rows of a program of NVFP4: with 1024 columns, 32 numbers for each o
 
 
 @triton.jit
-def nearest(size, mantissa: tl.constexpr, low: tl.constexpr):  # type: ignore[no-untyped-def]
-    """Codes and values of the small floats nearest to magnitudes; see reference.nearest."""
-    power = tl.maximum(size.to(tl.int32, bitcast=True) & 0x7F800000, low << 23)
-    magic = power + (power >> (23 - mantissa)) + (((23 - mantissa) << 23) - (low << mantissa))
+def largest_or_nan(a, b):  # type: ignore[no-untyped-def]
+    return tl.maximum(a, b, propagate_nan=tl.PropagateNan.ALL)
+
+
+@triton.jit
+def nearest_e4m3(size):  # type: ignore[no-untyped-def]
+    """Codes and values of the E4M3 numbers nearest to magnitudes up to 448; see reference.nearest."""
+    power = tl.maximum(size.to(tl.int32, bitcast=True) & 0x7F800000, 121 << 23)
+    magic = power + (power >> 20) + ((20 << 23) - (121 << 3))
     offset = magic.to(tl.float32, bitcast=True)
     total = size + offset
     return total.to(tl.int32, bitcast=True) & 0x7F, total - offset
+
+
+@triton.jit
+def nearest_e2m1(size):  # type: ignore[no-untyped-def]
+    """Codes and values of the E2M1 numbers nearest to magnitudes up to 6. What is added leaves multiples of 0.5, 1 or 2,
+    and in the lowest bits of the sum the code."""
+    offset = tl.where(size < 2.0, 4194304.0, tl.where(size < 4.0, 8388610.0, 16777224.0))
+    total = size + offset
+    return total.to(tl.int32, bitcast=True) & 7, total - offset
 
 
 @triton.jit
@@ -44,28 +61,40 @@ def multiples(x, bits: tl.constexpr):  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def fp8_block_kernel(x, codes, scales, errors, sources, largest, amaxes, columns, MEASURE: tl.constexpr):  # type: ignore[no-untyped-def]
+def fp8_block_kernel(x, codes, scales, errors, sources, largest, amaxes, columns, HARDWARE: tl.constexpr, MEASURE: tl.constexpr):  # type: ignore[no-untyped-def]
     row = tl.program_id(0).to(tl.int64) * 128 + tl.arange(0, 128)[:, None]
     at = row * columns + tl.program_id(1) * 128 + tl.arange(0, 128)[None, :]
-    bits = tl.load(x + at).to(tl.int32)
-    size = ((bits & 0x7FFF) << 16).to(tl.float32, bitcast=True)
-    amax = tl.max(tl.max(bits & 0x7FFF, 1), 0)
+    wide = (tl.load(x + at).to(tl.int32) << 16).to(tl.float32, bitcast=True)
+    amax = tl.reduce(tl.reduce(tl.abs(wide), 1, largest_or_nan), 0, largest_or_nan)
     one = tl.full((), 1.0, tl.float32)
-    factor = tl.div_rn(one, (amax << 16).to(tl.float32, bitcast=True)) * 448.0
+    factor = tl.div_rn(one, amax) * 448.0
     empty = factor == float("inf")
     scale = tl.where(empty, 1.0, tl.div_rn(one, factor))
-    quotient = size * tl.where(empty, 0.0, factor)
-    code, value = nearest(quotient, 3, 121)
-    tl.store(codes + at, (code | ((bits >> 8) & 0x80)).to(tl.uint8))
+    quotient = wide * tl.where(empty, 0.0, factor)
+    if HARDWARE:  # from compute capability 8.9 on; what the product is above 448 rounds to 448
+        code = quotient.to(tl.float8e4nv)
+        value = code.to(tl.float32)
+        tl.store(codes + at, code.to(tl.uint8, bitcast=True))
+    else:
+        plain, value = nearest_e4m3(tl.abs(quotient))
+        value = tl.where(quotient < 0, -value, value)
+        tl.store(codes + at, (plain | ((quotient.to(tl.int32, bitcast=True) >> 24) & 0x80)).to(tl.uint8))
     block = tl.program_id(0) * tl.num_programs(1) + tl.program_id(1)
     tl.store(scales + block, scale)
     tl.store(amaxes + block, amax)
     if MEASURE:
         off = tl.abs(quotient - value)
-        error, source = multiples(off, 9), multiples(quotient, 4)
-        tl.store(errors + block, tl.sum(tl.sum((error * error).to(tl.int64), 1), 0))
-        tl.store(sources + block, tl.sum(tl.sum((source * source).to(tl.int64), 1), 0))
+        error, source = multiples(off, 9), multiples(tl.abs(quotient), 4)
+        tl.store(errors + block, sum_of_squares(error))
+        tl.store(sources + block, sum_of_squares(source))
         tl.store(largest + block, tl.max(tl.max(off, 1), 0))
+
+
+@triton.jit
+def sum_of_squares(x):  # type: ignore[no-untyped-def]
+    """Of 128 x 128 numbers under 2^13.5: eight at a time fit 32 bits."""
+    eights = tl.sum(tl.reshape(x * x, (128, 16, 8)), 2)
+    return tl.sum(tl.sum(eights.to(tl.int64), 1), 0)
 
 
 @triton.jit
@@ -74,7 +103,7 @@ def divisor_scale(amax, shared):  # type: ignore[no-untyped-def]
     six = tl.full((), 6.0, tl.float32)
     begun = tl.div_rn(amax, six).to(tl.int32, bitcast=True)
     begun = (begun + 0x7FFF + ((begun >> 16) & 1)) & -65536
-    code, value = nearest(tl.minimum(shared * begun.to(tl.float32, bitcast=True), 448.0), 3, 121)
+    code, value = nearest_e4m3(tl.minimum(shared * begun.to(tl.float32, bitcast=True), 448.0))
     scale = tl.where(value == 0, 0.125, value)
     return tl.where(value == 0, 0x20, code), tl.div_rn(scale, shared)
 
@@ -84,8 +113,26 @@ def multiplier_scale(amax, shared):  # type: ignore[no-untyped-def]
     """ModelOpt's; see modelopt_nvfp4.py."""
     begun = tl.div_rn(amax, shared * 6.0)
     begun = tl.minimum(tl.maximum(tl.where(begun == 0, 1.0, begun), 0.001953125), 448.0)
-    code, value = nearest(begun, 3, 121)
+    code, value = nearest_e4m3(begun)
     return code, value * shared
+
+
+@triton.jit
+def quotients(size, step, FAST: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Magnitudes [rows, groups, 16] by steps [rows, groups]. A step under 2^-60 or over 2^10, or numbers all under 2^-30
+    (the zeros of an empty tile among them), take the slow division: there a remainder could underflow."""
+    wide = tl.broadcast_to(step[:, :, None], size.shape)
+    if not FAST:
+        return tl.div_rn(size, wide)
+    low, high = tl.min(tl.min(step, 1), 0), tl.max(tl.max(step, 1), 0)
+    most = tl.max(tl.max(tl.max(size, 2), 1), 0)
+    if (low >= 8.673617379884035e-19) & (high <= 1024.0) & (most >= 9.313225746154785e-10):
+        one = tl.full((), 1.0, tl.float32)
+        reciprocal = tl.div_rn(tl.broadcast_to(one, step.shape), step)[:, :, None]
+        first = size * reciprocal
+        return tl.fma(tl.fma(-first, wide, size), tl.broadcast_to(reciprocal, size.shape), first)
+    else:
+        return tl.div_rn(size, wide)
 
 
 @triton.jit
@@ -103,6 +150,7 @@ def nvfp4_kernel(
     groups,
     DIVIDES: tl.constexpr,
     ROWS: tl.constexpr,
+    FAST: tl.constexpr,
     MEASURE: tl.constexpr,
 ):  # type: ignore[no-untyped-def]
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
@@ -110,29 +158,28 @@ def nvfp4_kernel(
     known = (row[:, None] < rows) & (group[None, :] < groups)
     of_group = row[:, None].to(tl.int64) * groups + group[None, :]
     at = of_group[:, :, None] * 16 + tl.arange(0, 16)[None, None, :]
-    bits = tl.load(x + at, mask=known[:, :, None], other=0).to(tl.int32)
-    size = ((bits & 0x7FFF) << 16).to(tl.float32, bitcast=True)
-    amax = tl.max(bits & 0x7FFF, 2)
-    wide, share = (amax << 16).to(tl.float32, bitcast=True), tl.load(shared)
-    scale, step = divisor_scale(wide, share) if DIVIDES else multiplier_scale(wide, share)
+    wide = (tl.load(x + at, mask=known[:, :, None], other=0).to(tl.int32) << 16).to(tl.float32, bitcast=True)
+    size = tl.abs(wide)
+    amax, share = tl.reduce(size, 2, largest_or_nan), tl.load(shared)
+    scale, step = divisor_scale(amax, share) if DIVIDES else multiplier_scale(amax, share)
     tl.store(scales + of_group, scale.to(tl.uint8), mask=known)
-    quotient = tl.div_rn(size, tl.broadcast_to(step[:, :, None], size.shape))
-    code, value = nearest(tl.minimum(quotient, 6.0), 1, 127)
-    # the sign is the quotient's: one that underflowed to zero has none
-    code = (code & 7) | tl.where(quotient > 0, (bits >> 12) & 8, 0)
+    quotient = quotients(size, step, FAST)
+    code, value = nearest_e2m1(tl.minimum(quotient, 6.0))
+    # the sign is the quotient's: minus zero, and one that underflowed, have none
+    code = code | tl.where(quotient > 0, (wide.to(tl.int32, bitcast=True) >> 28) & 8, 0)
     low, high = tl.split(tl.reshape(code, (ROWS, 64, 8, 2)))
     packed = of_group[:, :, None] * 8 + tl.arange(0, 8)[None, None, :]
     tl.store(codes + packed, (low | (high << 4)).to(tl.uint8), mask=known[:, :, None])
     run, of_run = row < rows, row.to(tl.int64) * tl.num_programs(1) + tl.program_id(1)
-    tl.store(amaxes + of_run, tl.max(amax, 1), mask=run)
+    tl.store(amaxes + of_run, tl.reduce(amax, 1, largest_or_nan), mask=run)
     if MEASURE:
         most = tl.max(tl.where(known, step, 0.0), 1)
         part = tl.div_rn(step, tl.broadcast_to(tl.where(most == 0, 1.0, most)[:, None], step.shape))[:, :, None]
         off = tl.abs(quotient - value)
         error, source = multiples(off * part, 11), multiples(quotient * part, 10)
         tl.store(steps + of_run, most, mask=run)
-        tl.store(errors + of_run, tl.sum(tl.sum((error * error).to(tl.int64), 2), 1), mask=run)
-        tl.store(sources + of_run, tl.sum(tl.sum((source * source).to(tl.int64), 2), 1), mask=run)
+        tl.store(errors + of_run, tl.sum(tl.sum(error * error, 2).to(tl.int64), 1), mask=run)
+        tl.store(sources + of_run, tl.sum(tl.sum(source * source, 2).to(tl.int64), 1), mask=run)
         tl.store(largest + of_run, tl.max(tl.max(off, 2), 1), mask=run)
 
 
@@ -144,25 +191,32 @@ class Room:
         scale_type = torch.float32 if kernel.name == "fp8_block" else torch.uint8
         scales = kernel.scales_bytes(rows, columns, "BF16") // scale_type.itemsize
         parts = scales if kernel.name == "fp8_block" else rows * -(-columns // 1024)
-        empty: Any = lambda count, kind: torch.empty(count, dtype=kind, device=weight.device)  # noqa: E731: one line each
+
+        def empty(count: int, kind: torch.dtype) -> Tensor:
+            return torch.empty(count, dtype=kind, device=weight.device)
+
         self.codes, self.scales = empty(kernel.code_bytes(rows, columns), torch.uint8), empty(scales, scale_type)
         self.steps, self.largest = empty(parts, torch.float32), empty(parts, torch.float32)
         self.errors, self.sources = empty(parts, torch.int64), empty(parts, torch.int64)
-        self.amaxes = empty(parts, torch.int32)
+        self.amaxes = empty(parts, torch.float32)
 
 
 def launch(kernel: Kernel, weight: Tensor, shared: Tensor | None, room: Room, measure: bool = True) -> None:
-    """Rounds BF16 rows on the device they are on. `shared` holds the global scale."""
+    """Rounds BF16 rows on the device they are on; interpreted (TRITON_INTERPRET=1) if that is a CPU. `shared` holds the
+    global scale. NumPy, which interprets, has neither a fused multiply-add nor the processor's cast to E4M3."""
     (rows, columns), bits = weight.shape, weight.view(torch.int16)
     measured = (room.errors, room.sources, room.largest, room.amaxes)
+    real = weight.is_cuda
     if kernel.name == "fp8_block":
-        grid = (rows // 128, columns // 128)
-        fp8_block_kernel[grid](bits, room.codes, room.scales, *measured, columns, MEASURE=measure, num_warps=8, enable_fp_fusion=False)
+        hardware = real and torch.cuda.get_device_capability(weight.device) >= (8, 9)
+        fp8_block_kernel[(rows // 128, columns // 128)](
+            bits, room.codes, room.scales, *measured, columns,
+            HARDWARE=hardware, MEASURE=measure, num_warps=8, enable_fp_fusion=False,
+        )  # fmt: skip
     else:
-        grid = (triton.cdiv(rows, ROWS), triton.cdiv(columns, 1024))
-        nvfp4_kernel[grid](
+        nvfp4_kernel[(triton.cdiv(rows, ROWS), triton.cdiv(columns, 1024))](
             bits, shared, room.codes, room.scales, room.steps, *measured, rows, columns // 16,
-            DIVIDES=kernel.name == "nvfp4_divisor", ROWS=ROWS, MEASURE=measure, num_warps=4, enable_fp_fusion=False,
+            DIVIDES=kernel.name == "nvfp4_divisor", ROWS=ROWS, FAST=real, MEASURE=measure, num_warps=4, enable_fp_fusion=False,
         )  # fmt: skip
 
 
@@ -191,10 +245,10 @@ class TritonEncoder:
         room = Room(self.kernel, weight)
         shared = None if scale is None else torch.tensor([scale], dtype=torch.float32, device=self.device)
         launch(self.kernel, weight, shared, room)
-        amax = int(room.amaxes.amax())
-        if amax >= INFINITE["BF16"]:
+        amax = float(room.amaxes.amax())
+        if not math.isfinite(amax):
             raise first_not_finite(strip)
-        if shared_amax is not None and float_of(amax << 16) > shared_amax:
+        if shared_amax is not None and amax > shared_amax:
             raise ValueError("the strip holds a number above the shared maximum")
         steps = room.scales if self.kernel.name == "fp8_block" else room.steps
         done = Rounded(room.codes, room.scales, steps, room.errors, room.sources, room.largest.amax())
