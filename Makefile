@@ -31,7 +31,7 @@ fuzz: $(FUZZ)/.ready
 	  echo "fuzzing $$target, $(RUNS) runs"; $(FUZZ)/python tests/fuzz/run.py $$target --runs $(RUNS) || exit 1; done
 
 heavy: $(BIN)/.ready
-	$(BIN)/python -m pytest -m heavy
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m heavy
 
 lint: $(BIN)/.ready
 	$(BIN)/ruff check src tests bench

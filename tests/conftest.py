@@ -9,7 +9,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-hypothesis.settings.register_profile("same-every-time", derandomize=True, deadline=None, max_examples=200)
+hypothesis.settings.register_profile("same-every-time", derandomize=True, deadline=None, max_examples=50)
 hypothesis.settings.load_profile("same-every-time")
 
 NUMBERS = itertools.count()

@@ -91,9 +91,20 @@ def digest_of(out: Path) -> str | None:
     return verdict.release_digest
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("can_exchange", [True, False], ids=["exchange", "two renames"])
 @pytest.mark.parametrize("replacing", [True, False], ids=["over an old release", "fresh"])
 def test_a_kill_before_any_operation_leaves_the_old_release_or_the_new_one(tmp_path, monkeypatch, can_exchange, replacing):
+    kill_before(lambda total: range(1, total + 1), tmp_path, monkeypatch, can_exchange, replacing)
+
+
+@pytest.mark.parametrize("can_exchange", [True, False], ids=["exchange", "two renames"])
+def test_a_kill_before_the_last_operations_leaves_the_old_release_or_the_new_one(tmp_path, monkeypatch, can_exchange):
+    """The swap and what follows it, and one in ten of the operations before."""
+    kill_before(lambda total: [*range(1, total - 30, 10), *range(total - 30, total + 1)], tmp_path, monkeypatch, can_exchange, True)
+
+
+def kill_before(moments, tmp_path, monkeypatch, can_exchange, replacing):
     if not can_exchange:
         monkeypatch.setattr(workspace, "exchange", lambda one, other: False)
     old, new = make(tmp_path / "old", 1), make(tmp_path / "new", 2)
@@ -112,7 +123,7 @@ def test_a_kill_before_any_operation_leaves_the_old_release_or_the_new_one(tmp_p
     reset()
     total = counted(lambda: hubrelease.build(new, out), None)
     assert total > 30
-    for at in range(1, total + 1):
+    for at in moments(total):
         reset()
         counted(lambda: hubrelease.build(new, out), at)
         assert digest_of(out) in ((before, after) if replacing else (None, after)), f"killed before change {at} of {total}"

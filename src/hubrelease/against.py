@@ -8,10 +8,10 @@ from pathlib import Path
 from hubrelease import verify_release
 from hubrelease.compare import Difference, differences
 from hubrelease.errors import OutsideError, Problem, problem
+from hubrelease.manifest import REPORT
 from hubrelease.release import Release
 
 KIND = "not-reproducible"
-REPORT = "benchmarks/release-validation.json"
 
 
 def against_problems(release: Release, folder: Path) -> Iterator[Problem]:

@@ -18,7 +18,7 @@ from hubrelease.errors import CheckFailed, OutsideError, Problem, SpecError, pro
 from hubrelease.fetch import Sources
 from hubrelease.identities import Known, Pool, content_key
 from hubrelease.lock import Lock
-from hubrelease.manifest import release_digest
+from hubrelease.manifest import REPORT, release_digest
 from hubrelease.outside import Outside
 from hubrelease.payload import measure
 from hubrelease.pins import pin
@@ -34,7 +34,7 @@ from hubrelease.steps.licences import Licences
 from hubrelease.steps.receipts import Receipts
 from hubrelease.steps.runtime import Runtime
 from hubrelease.steps.side_files import SideFiles
-from hubrelease.steps.validation import REPORT, Validation
+from hubrelease.steps.validation import Validation
 from hubrelease.steps.weights import Weights
 from hubrelease.tree import Tree
 from hubrelease.verifier import apply_waivers, run_checks, unused_waivers

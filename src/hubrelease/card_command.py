@@ -15,12 +15,12 @@ from hubrelease.digest import key_of, sha256
 from hubrelease.errors import CheckFailed, OutsideError, ReleaseError, problem
 from hubrelease.facts import Facts
 from hubrelease.lock import Lock
-from hubrelease.manifest import Entry
+from hubrelease.manifest import REPORT, Entry
 from hubrelease.outside import Outside
 from hubrelease.payload import Payload, measure
 from hubrelease.receipts import read_all
 from hubrelease.spec import Spec
-from hubrelease.steps.validation import REPORT, report_for, subject_of
+from hubrelease.steps.validation import report_for, subject_of
 from hubrelease.weights import ContainerFault
 
 

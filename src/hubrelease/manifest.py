@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from hubrelease import verify_release
 
+REPORT = "benchmarks/release-validation.json"
 WEIGHT_SUFFIXES = (
     ".safetensors",
     ".safetensors.index.json",

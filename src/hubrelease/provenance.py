@@ -8,9 +8,8 @@ from typing import Any
 
 from hubrelease import __version__, canonical, disclosure
 from hubrelease.lock import Lock, LockedSource
-from hubrelease.manifest import Entry
+from hubrelease.manifest import REPORT, Entry
 from hubrelease.spec import Spec
-from hubrelease.steps.validation import REPORT
 from hubrelease.verify_release import PREDICATE_TYPE, STATEMENT_TYPE
 
 

@@ -9,20 +9,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from hubrelease import card_text, verify_release
-from hubrelease.adapters import Adapter, adapters
-from hubrelease.card_text import Card
-from hubrelease.containers import Containers
-from hubrelease.evaluations import Evaluation, read_evaluations
-from hubrelease.expected_tensors import Comparison, compare
-from hubrelease.models import Model, models
-from hubrelease.pickles import Pickled, pickles_of
-from hubrelease.quantisation.found import Quantised, quantised_sets
-from hubrelease.subjects import Subjects
+from hubrelease import verify_release
 from hubrelease.verify_release import Result
 
+if TYPE_CHECKING:
+    from hubrelease.adapters import Adapter
+    from hubrelease.card_text import Card
+    from hubrelease.containers import Containers
+    from hubrelease.evaluations import Evaluation
+    from hubrelease.expected_tensors import Comparison
+    from hubrelease.models import Model
+    from hubrelease.pickles import Pickled
+    from hubrelease.quantisation.found import Quantised
+    from hubrelease.subjects import Subjects
+
+# The parts' own modules are imported where they are first used: verify hashes meanwhile, and most releases need few.
 MAX_JSON_BYTES = 64 * 2**20  # tokenizer.json of large vocabularies takes some 20 MB
 
 
@@ -76,52 +79,72 @@ class Release:
     @cached_property
     def containers(self) -> Containers:
         """The safetensors files."""
+        from hubrelease.containers import Containers
+
         return Containers(self)
 
     @cached_property
     def models(self) -> tuple[Model, ...]:
         """The folders that hold a model: config and tensors side by side."""
+        from hubrelease.models import models
+
         return tuple(models(self))
 
     @cached_property
     def comparisons(self) -> tuple[tuple[Model, Comparison], ...]:
         """Each model whose architecture is known, with what its tensors lack and what they have beyond it."""
+        from hubrelease.expected_tensors import compare
+
         return tuple((model, found) for model in self.models if (found := compare(model)) is not None)
 
     @cached_property
     def quantised(self) -> tuple[Quantised, ...]:
         """Each folder's weights held against the quantisation that its config declares."""
+        from hubrelease.quantisation.found import quantised_sets
+
         return quantised_sets(self)
 
     @cached_property
     def adapters(self) -> tuple[Adapter, ...]:
         """The folders that hold a PEFT adapter."""
+        from hubrelease.adapters import adapters
+
         return tuple(adapters(self))
 
     @cached_property
     def card(self) -> Card | None:
         """README.md, parsed; None where it is absent or larger than any card. OSError if it can't be read."""
+        from hubrelease import card_text
+
         data = self.read(card_text.FILE) if card_text.FILE not in self.partial else None
         return None if data is None else card_text.read(data)
 
     @cached_property
     def pages(self) -> Mapping[str, Card]:
         """{path: text} of the Markdown files that can show figures: the card first, then other pages. OSError as for `card`."""
+        from hubrelease import card_text
+
         return card_text.pages(self)
 
     @cached_property
     def evaluations(self) -> tuple[Evaluation, ...]:
         """What the receipts say was measured. OSError if one can't be read."""
+        from hubrelease.evaluations import read_evaluations
+
         return read_evaluations(self)
 
     @cached_property
     def subjects(self) -> Subjects:
         """Of which models the receipts speak."""
+        from hubrelease.subjects import Subjects
+
         return Subjects(self)
 
     @cached_property
     def pickles(self) -> Mapping[str, Pickled]:
         """The files that are pickles or hold one, and what loading them would import."""
+        from hubrelease.pickles import pickles_of
+
         return pickles_of(self)
 
     @cached_property

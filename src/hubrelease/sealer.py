@@ -24,7 +24,7 @@ from hubrelease.errors import CheckFailed, OutsideError, problem
 from hubrelease.facts import Facts
 from hubrelease.identities import Identity, Known, content_key
 from hubrelease.lock import Lock
-from hubrelease.manifest import Entry, payload_digest, release_digest, role_of
+from hubrelease.manifest import REPORT, Entry, payload_digest, release_digest, role_of
 from hubrelease.outside import Outside
 from hubrelease.payload import measure
 from hubrelease.provenance import statement
@@ -33,7 +33,7 @@ from hubrelease.release import Release
 from hubrelease.spec import Spec
 from hubrelease.steps.licences import CANONICAL, canonical_text, licence_problems
 from hubrelease.steps.runtime import VERIFIER, verifier_bytes
-from hubrelease.steps.validation import REPORT, report_for
+from hubrelease.steps.validation import report_for
 from hubrelease.workspace import write_durably
 
 CARD = "README.md"

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from hubrelease.manifest import REPORT
 from hubrelease.models import as_mapping, strings
-from hubrelease.steps.validation import REPORT
 
 if TYPE_CHECKING:
     from hubrelease.release import Release

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hubrelease import verify_release, weights
+from hubrelease import card_text, verify_release, weights
 from hubrelease.containers import Containers
 from hubrelease.errors import SpecError
 from hubrelease.release import Release
@@ -16,8 +16,7 @@ def container(data: bytes) -> None:
     try:
         length = weights.header_length(data[:8], len(data))
         header, faults = weights.parse_header(data[8 : 8 + length], len(data))
-    except weights.ContainerFault as fault:
-        assert fault.faults
+    except weights.ContainerFault:
         return
     if header is not None and not faults:
         end = 0
@@ -42,8 +41,7 @@ def provenance(data: bytes) -> None:
 
 def index(data: bytes) -> None:
     """The reader of a shard index inside a release: an Index with well-formed rows, never an exception."""
-    empty = verify_release.Result(verify_release.Provenance(None, [], []), {}, [], [], 0, 0)
-    containers = Containers(Release(Path("nowhere"), empty, {"model.safetensors.index.json": data}))
+    containers = Containers(release({"model.safetensors.index.json": data}))
     for found in containers.indexes.values():
         assert all(isinstance(k, str) and isinstance(v, str) for k, v in found.weight_map.items())
     assert containers.sets is not None
@@ -53,17 +51,28 @@ def yaml(data: bytes) -> None:
     """The strict YAML loader: a node whose every value has a line, or SpecError."""
     try:
         node = compose(data, "fuzz.yaml")
-    except SpecError as error:
-        assert error.problems
+    except SpecError:
         return
     typed(node, {})
     assert find(node, "/a/0")[1] >= 1
 
 
-TARGETS = {target.__name__: target for target in (container, provenance, index, yaml)}
+def card(data: bytes) -> None:
+    """The reader of a card's front matter, tables and text: a Card, never an exception."""
+    found = card_text.read(data)
+    assert found is not None
+
+
+def release(files: dict[str, bytes]) -> Release:
+    empty = verify_release.Result(verify_release.Provenance(None, [], []), {}, [], [], 0, 0)
+    return Release(Path("nowhere"), empty, files)
+
+
+TARGETS = {target.__name__: target for target in (container, provenance, index, yaml, card)}
 SEEDS = {
     "container": [b"\x02\0\0\0\0\0\0\0{}", b'\x38\0\0\0\0\0\0\0{"test":{"dtype":"I32","shape":[],"data_offsets":[0,4]}}\0\0\0\0'],
     "provenance": [b'{"_type":"https://in-toto.io/Statement/v1","subject":[{"name":"a","digest":{"sha256":"' + b"0" * 64 + b'"},"annotations":{"sizeBytes":1}}],"predicateType":"https://slsa.dev/provenance/v1","predicate":{"buildDefinition":{"externalParameters":{"spec":{"name":"a/b"}}}}}'],
     "index": [b'{"metadata":{"total_size":4},"weight_map":{"a":"model.safetensors"}}'],
+    "card": [b"---\nlicense: mit\ntags: [a]\n---\n# T\n\n| a | b |\n|---|---|\n| x | 1.5 |\n", b"\xef\xbb\xbf---\n"],
     "yaml": [b"a: 1\nb: [x, 'y', \"z\"]\nc:\n  - d: |\n      text\n    e: {f: 1.10}\n", b"---\na: &x 1\n...\n"],
 }  # fmt: skip

@@ -11,6 +11,14 @@ from hub import Hub
 Env = Callable[..., dict[str, str]]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The local Hub's own tests are slow, and every test of pinning, fetching and publishing uses it: `make heavy` runs them."""
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.parent == here and item.path.name != "test_objects.py":
+            item.add_marker(pytest.mark.heavy)
+
+
 @pytest.fixture
 def hub() -> Iterator[Hub]:
     with Hub() as made:

@@ -9,8 +9,7 @@ at the top.
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 import triton
@@ -25,12 +24,7 @@ from hubrelease.arithmetic.values import INFINITE, Encoded, PathMissing, Strip, 
 if TYPE_CHECKING:
     from torch import Tensor
 
-ROWS = 4  # rows of a program of NVFP4: with 1024 columns, 32 numbers for each of 128 threads
-
-
-@triton.jit
-def largest_or_nan(a, b):  # type: ignore[no-untyped-def]
-    return tl.maximum(a, b, propagate_nan=tl.PropagateNan.ALL)
+ROWS = 8  # of a program of NVFP4; one warp works through 1024 columns of each, and keeps sums to itself
 
 
 @triton.jit
@@ -53,6 +47,12 @@ def nearest_e2m1(size):  # type: ignore[no-untyped-def]
 
 
 @triton.jit
+def flat(x):  # type: ignore[no-untyped-def]
+    """One dimension, so that each thread reduces all that it holds before threads exchange anything."""
+    return tl.reshape(x, (x.numel,))
+
+
+@triton.jit
 def multiples(x, bits: tl.constexpr):  # type: ignore[no-untyped-def]
     """How many times 2^-bits the nearest multiple of it is."""
     field: tl.constexpr = (150 - bits) << 23
@@ -64,10 +64,11 @@ def multiples(x, bits: tl.constexpr):  # type: ignore[no-untyped-def]
 def fp8_block_kernel(x, codes, scales, errors, sources, largest, amaxes, columns, HARDWARE: tl.constexpr, MEASURE: tl.constexpr):  # type: ignore[no-untyped-def]
     row = tl.program_id(0).to(tl.int64) * 128 + tl.arange(0, 128)[:, None]
     at = row * columns + tl.program_id(1) * 128 + tl.arange(0, 128)[None, :]
-    wide = (tl.load(x + at).to(tl.int32) << 16).to(tl.float32, bitcast=True)
-    amax = tl.reduce(tl.reduce(tl.abs(wide), 1, largest_or_nan), 0, largest_or_nan)
+    bits = tl.load(x + at).to(tl.int32)
+    wide = (bits << 16).to(tl.float32, bitcast=True)
+    amax = tl.max(flat(bits & 0x7FFF), 0)  # as bits: a maximum of floats would pass over NaN
     one = tl.full((), 1.0, tl.float32)
-    factor = tl.div_rn(one, amax) * 448.0
+    factor = tl.div_rn(one, (amax << 16).to(tl.float32, bitcast=True)) * 448.0
     empty = factor == float("inf")
     scale = tl.where(empty, 1.0, tl.div_rn(one, factor))
     quotient = wide * tl.where(empty, 0.0, factor)
@@ -87,14 +88,14 @@ def fp8_block_kernel(x, codes, scales, errors, sources, largest, amaxes, columns
         error, source = multiples(off, 9), multiples(tl.abs(quotient), 4)
         tl.store(errors + block, sum_of_squares(error))
         tl.store(sources + block, sum_of_squares(source))
-        tl.store(largest + block, tl.max(tl.max(off, 1), 0))
+        tl.store(largest + block, tl.max(flat(off), 0))
 
 
 @triton.jit
 def sum_of_squares(x):  # type: ignore[no-untyped-def]
     """Of 128 x 128 numbers under 2^13.5: eight at a time fit 32 bits."""
     eights = tl.sum(tl.reshape(x * x, (128, 16, 8)), 2)
-    return tl.sum(tl.sum(eights.to(tl.int64), 1), 0)
+    return tl.sum(flat(eights.to(tl.int64)), 0)
 
 
 @triton.jit
@@ -118,21 +119,21 @@ def multiplier_scale(amax, shared):  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def quotients(size, step, FAST: tl.constexpr):  # type: ignore[no-untyped-def]
-    """Magnitudes [rows, groups, 16] by steps [rows, groups]. A step under 2^-60 or over 2^10, or numbers all under 2^-30
-    (the zeros of an empty tile among them), take the slow division: there a remainder could underflow."""
-    wide = tl.broadcast_to(step[:, :, None], size.shape)
-    if not FAST:
-        return tl.div_rn(size, wide)
-    low, high = tl.min(tl.min(step, 1), 0), tl.max(tl.max(step, 1), 0)
-    most = tl.max(tl.max(tl.max(size, 2), 1), 0)
-    if (low >= 8.673617379884035e-19) & (high <= 1024.0) & (most >= 9.313225746154785e-10):
-        one = tl.full((), 1.0, tl.float32)
-        reciprocal = tl.div_rn(tl.broadcast_to(one, step.shape), step)[:, :, None]
-        first = size * reciprocal
-        return tl.fma(tl.fma(-first, wide, size), tl.broadcast_to(reciprocal, size.shape), first)
+def quotients(wide, step, amax, FAST: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Numbers [64, 16] by their groups' steps. A step under 2^-60 or over 2^10, or numbers all under 2^-30 (a run of zeros
+    among them), take the slow division: there a remainder could underflow."""
+    divisor = tl.broadcast_to(step[:, None], wide.shape)
+    if FAST:
+        low, high, most = tl.min(step, 0), tl.max(step, 0), tl.max(amax, 0)
+        if (low >= 8.673617379884035e-19) & (high <= 1024.0) & (most >= 9.313225746154785e-10):
+            reciprocal = tl.broadcast_to(tl.div_rn(tl.full(step.shape, 1.0, tl.float32), step)[:, None], wide.shape)
+            first = wide * reciprocal
+            quotient = tl.fma(tl.fma(-first, divisor, wide), reciprocal, first)
+        else:
+            quotient = tl.div_rn(wide, divisor)
     else:
-        return tl.div_rn(size, wide)
+        quotient = tl.div_rn(wide, divisor)
+    return quotient
 
 
 @triton.jit
@@ -153,34 +154,58 @@ def nvfp4_kernel(
     FAST: tl.constexpr,
     MEASURE: tl.constexpr,
 ):  # type: ignore[no-untyped-def]
-    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    share = tl.load(shared)
+    first = tl.program_id(0) * ROWS
+    for row in range(first, tl.minimum(first + ROWS, rows)):
+        nvfp4_run(x, share, codes, scales, steps, errors, sources, largest, amaxes, row, groups, DIVIDES, FAST, MEASURE)
+
+
+@triton.jit
+def nvfp4_run(
+    x,
+    share,
+    codes,
+    scales,
+    steps,
+    errors,
+    sources,
+    largest,
+    amaxes,
+    row,
+    groups,
+    DIVIDES: tl.constexpr,
+    FAST: tl.constexpr,
+    MEASURE: tl.constexpr,
+):  # type: ignore[no-untyped-def]
+    """64 groups of a row, or what is left of it."""
     group = tl.program_id(1) * 64 + tl.arange(0, 64)
-    known = (row[:, None] < rows) & (group[None, :] < groups)
-    of_group = row[:, None].to(tl.int64) * groups + group[None, :]
-    at = of_group[:, :, None] * 16 + tl.arange(0, 16)[None, None, :]
-    wide = (tl.load(x + at, mask=known[:, :, None], other=0).to(tl.int32) << 16).to(tl.float32, bitcast=True)
-    size = tl.abs(wide)
-    amax, share = tl.reduce(size, 2, largest_or_nan), tl.load(shared)
-    scale, step = divisor_scale(amax, share) if DIVIDES else multiplier_scale(amax, share)
+    known = group < groups
+    of_group = row.to(tl.int64) * groups + group
+    at = of_group[:, None] * 16 + tl.arange(0, 16)[None, :]
+    bits = tl.load(x + at, mask=known[:, None], other=0).to(tl.int32)
+    amax = tl.max(bits & 0x7FFF, 1)  # as bits: a maximum of floats would pass over NaN
+    most = (amax << 16).to(tl.float32, bitcast=True)
+    scale, step = divisor_scale(most, share) if DIVIDES else multiplier_scale(most, share)
     tl.store(scales + of_group, scale.to(tl.uint8), mask=known)
-    quotient = quotients(size, step, FAST)
+    signed = quotients((bits << 16).to(tl.float32, bitcast=True), step, most, FAST)
+    quotient = tl.abs(signed)
     code, value = nearest_e2m1(tl.minimum(quotient, 6.0))
-    # the sign is the quotient's: minus zero, and one that underflowed, have none
-    code = code | tl.where(quotient > 0, (wide.to(tl.int32, bitcast=True) >> 28) & 8, 0)
-    low, high = tl.split(tl.reshape(code, (ROWS, 64, 8, 2)))
-    packed = of_group[:, :, None] * 8 + tl.arange(0, 8)[None, None, :]
-    tl.store(codes + packed, (low | (high << 4)).to(tl.uint8), mask=known[:, :, None])
-    run, of_run = row < rows, row.to(tl.int64) * tl.num_programs(1) + tl.program_id(1)
-    tl.store(amaxes + of_run, tl.reduce(amax, 1, largest_or_nan), mask=run)
+    # the sign is the quotient's; adding zero takes it from a minus zero
+    code = code | (((signed + 0.0).to(tl.int32, bitcast=True) >> 28) & 8)
+    low, high = tl.split(tl.reshape(code, (64, 8, 2)))
+    packed = of_group[:, None] * 8 + tl.arange(0, 8)[None, :]
+    tl.store(codes + packed, (low | (high << 4)).to(tl.uint8), mask=known[:, None])
+    run = row.to(tl.int64) * tl.num_programs(1) + tl.program_id(1)
+    tl.store(amaxes + run, tl.max(amax, 0))
     if MEASURE:
-        most = tl.max(tl.where(known, step, 0.0), 1)
-        part = tl.div_rn(step, tl.broadcast_to(tl.where(most == 0, 1.0, most)[:, None], step.shape))[:, :, None]
+        top = tl.max(tl.where(known, step, 0.0), 0)
+        part = tl.div_rn(step, tl.broadcast_to(tl.where(top == 0, 1.0, top), step.shape))[:, None]
         off = tl.abs(quotient - value)
         error, source = multiples(off * part, 11), multiples(quotient * part, 10)
-        tl.store(steps + of_run, most, mask=run)
-        tl.store(errors + of_run, tl.sum(tl.sum(error * error, 2).to(tl.int64), 1), mask=run)
-        tl.store(sources + of_run, tl.sum(tl.sum(source * source, 2).to(tl.int64), 1), mask=run)
-        tl.store(largest + of_run, tl.max(tl.max(off, 2), 1), mask=run)
+        tl.store(steps + run, top)
+        tl.store(errors + run, tl.sum(tl.sum(error * error, 1).to(tl.int64), 0))
+        tl.store(sources + run, tl.sum(tl.sum(source * source, 1).to(tl.int64), 0))
+        tl.store(largest + run, tl.max(flat(off), 0))
 
 
 class Room:
@@ -198,7 +223,7 @@ class Room:
         self.codes, self.scales = empty(kernel.code_bytes(rows, columns), torch.uint8), empty(scales, scale_type)
         self.steps, self.largest = empty(parts, torch.float32), empty(parts, torch.float32)
         self.errors, self.sources = empty(parts, torch.int64), empty(parts, torch.int64)
-        self.amaxes = empty(parts, torch.float32)
+        self.amaxes = empty(parts, torch.int32)
 
 
 def launch(kernel: Kernel, weight: Tensor, shared: Tensor | None, room: Room, measure: bool = True) -> None:
@@ -216,7 +241,7 @@ def launch(kernel: Kernel, weight: Tensor, shared: Tensor | None, room: Room, me
     else:
         nvfp4_kernel[(triton.cdiv(rows, ROWS), triton.cdiv(columns, 1024))](
             bits, shared, room.codes, room.scales, room.steps, *measured, rows, columns // 16,
-            DIVIDES=kernel.name == "nvfp4_divisor", ROWS=ROWS, FAST=real, MEASURE=measure, num_warps=4, enable_fp_fusion=False,
+            DIVIDES=kernel.name == "nvfp4_divisor", ROWS=ROWS, FAST=real, MEASURE=measure, num_warps=1, enable_fp_fusion=False,
         )  # fmt: skip
 
 
@@ -245,10 +270,10 @@ class TritonEncoder:
         room = Room(self.kernel, weight)
         shared = None if scale is None else torch.tensor([scale], dtype=torch.float32, device=self.device)
         launch(self.kernel, weight, shared, room)
-        amax = float(room.amaxes.amax())
-        if not math.isfinite(amax):
+        amax = int(room.amaxes.amax())
+        if amax >= INFINITE["BF16"]:
             raise first_not_finite(strip)
-        if shared_amax is not None and amax > shared_amax:
+        if shared_amax is not None and float_of(amax << 16) > shared_amax:
             raise ValueError("the strip holds a number above the shared maximum")
         steps = room.scales if self.kernel.name == "fp8_block" else room.steps
         done = Rounded(room.codes, room.scales, steps, room.errors, room.sources, room.largest.amax())

@@ -15,8 +15,8 @@ from dataclasses import replace
 
 from hubrelease.checks import Check
 from hubrelease.errors import Problem, Where
+from hubrelease.manifest import REPORT
 from hubrelease.release import Release
-from hubrelease.steps.validation import REPORT
 from hubrelease.validation_reports import RESULTS, SCHEMA_VERSION, ValidationReport
 
 MEND = "run `hubrelease validate` again, or seal the release again"

@@ -10,7 +10,7 @@ import click
 
 from hubrelease import report
 from hubrelease.commands.options import common
-from hubrelease.conversion.rederive import Selection
+from hubrelease.conversion.selection import Selection
 from hubrelease.identity import Expected
 from hubrelease.report import Outcome
 from hubrelease.verifier import Verdict, verify

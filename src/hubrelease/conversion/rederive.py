@@ -10,13 +10,13 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hubrelease import weights
 from hubrelease.conversion.rows import MANIFEST
 from hubrelease.conversion.rules import WEIGHT, fits, fused_groups
+from hubrelease.conversion.selection import Rederived, Selection
 from hubrelease.errors import CheckFailed, OutsideError, Problem, Where, problem
 from hubrelease.formats import Encoder, Format, NotFinite, Strip, named
 from hubrelease.formats._format import SCALES
@@ -28,23 +28,6 @@ from hubrelease.weights import ContainerFault, Tensor
 ReadRange = Callable[[str, int, int], bytes]  # (file, start, size) of the base
 STRIP_BYTES = 8 * 2**20
 INPUTS = (".input_scale", ".input_global_scale")
-
-
-@dataclass(frozen=True)
-class Selection:
-    """Which weights: those whose name fits `pattern`, else `sample` of them (None: all)."""
-
-    pattern: str | None = None
-    sample: int | None = 16
-
-
-@dataclass(frozen=True)
-class Rederived:
-    """What was derived: names of the weights, how many there are in all, and what differs."""
-
-    names: tuple[str, ...]
-    of: int
-    problems: tuple[Problem, ...]
 
 
 def rederive(release: Release, asked: Selection, read: ReadRange, progress: Callable[[int], None]) -> Rederived:

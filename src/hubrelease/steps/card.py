@@ -7,10 +7,10 @@ import json
 from hubrelease.cards import render
 from hubrelease.errors import CheckFailed, problem
 from hubrelease.facts import Facts
+from hubrelease.manifest import REPORT
 from hubrelease.payload import measure
 from hubrelease.receipts import read_all
 from hubrelease.steps import Build
-from hubrelease.steps.validation import REPORT
 from hubrelease.weights import ContainerFault
 
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 from hubrelease import canonical
-from hubrelease.manifest import payload_digest
+from hubrelease.manifest import REPORT, payload_digest
 from hubrelease.steps import Build
 from hubrelease.verify_release import strict_json
 
-REPORT = "benchmarks/release-validation.json"
 NOT_RUN = "no validation was run on these files"
 
 

@@ -1,0 +1,24 @@
+"""Which converted weights are derived again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hubrelease.errors import Problem
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Weights whose name fits `pattern`, else `sample` of them (None: all)."""
+
+    pattern: str | None = None
+    sample: int | None = 16
+
+
+@dataclass(frozen=True)
+class Rederived:
+    """What was derived: names of the weights, how many there are in all, and what differs."""
+
+    names: tuple[str, ...]
+    of: int
+    problems: tuple[Problem, ...]
