@@ -30,8 +30,9 @@ def main() -> None:
             )
         for gib in (1, asked.verify_gib):
             release = sealed(folder / f"verify-{gib}", gib * GIB, max(1, gib // 4), sparse=True)
-            for name, command in (("verify", [*HUBRELEASE, "verify", str(release)]),
-                                  ("verify_release.py", [sys.executable, "-I", str(release / "runtime/verify_release.py"), str(release)])):  # fmt: skip
+            alone = [sys.executable, "-I", str(release / "runtime/verify_release.py")]
+            for name, verifier in (("verify", [*HUBRELEASE, "verify"]), ("verify_release.py", alone)):
+                command = [*verifier, str(release)]
                 peak, seconds = peak_mib(command)
                 rows.append((name, f"{gib} GiB", f"{peak:.0f} MiB", f"{seconds:.1f} s", ""))
     table("peak resident memory, sparse weights", rows, ("", "size", "peak", "time", "holes"))

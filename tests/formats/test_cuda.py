@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
+import subprocess
+import sys
 from importlib.util import find_spec
 from typing import Any
 
@@ -84,3 +87,39 @@ def test_plain_torch_gives_the_same_bits_on_cuda(name: str) -> None:
     form = form_of(name)
     for sample in SAMPLES:
         assert ours(form, sample, "torch", "cuda") == ours(form, sample, "torch"), sample.name
+
+
+COMPILE = """
+import re, sys
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource, compile
+from hubrelease.arithmetic import cuda
+
+def ptx(kernel, pointers, integers, warps, **constants):
+    signature = {**pointers, **dict.fromkeys(integers, "i32"), **dict.fromkeys(constants, "constexpr")}
+    source = ASTSource(fn=kernel, signature={name: signature[name] for name in kernel.arg_names}, constexprs=constants)
+    return compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": warps, "enable_fp_fusion": False}).asm["ptx"]
+
+out = {"scales": "*fp32", "errors": "*i64", "sources": "*i64", "largest": "*fp32", "amaxes": "*i32", "x": "*i16", "codes": "*u8"}
+print(ptx(cuda.fp8_block_kernel, out, ["columns"], 8, HARDWARE=True, MEASURE=True))
+for divides in (True, False):
+    more = {**out, "scales": "*u8", "shared": "*fp32", "steps": "*fp32"}
+    print(ptx(cuda.nvfp4_kernel, more, ["rows", "groups"], 1, DIVIDES=divides, ROWS=cuda.ROWS, FAST=True, MEASURE=True))
+"""
+
+
+@needs_triton
+def test_compiled_kernels_divide_round_and_keep_subnormals_as_ieee_says() -> None:
+    """Their PTX for compute capability 9.0, which needs no GPU: nothing approximate, nothing flushed, and no fused
+    multiply-add but the two of each number's quick division."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    environment.pop("TRITON_INTERPRET", None)
+    done = subprocess.run([sys.executable, "-c", COMPILE], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    kernels = done.stdout.split(".visible .entry")[1:]
+    assert len(kernels) == 3
+    for text, fused in zip(kernels, (0, 64, 64), strict=True):
+        operations = re.findall(r"^\s+(?:@%\w+ )?([a-z]\w*(?:\.\w+)*)", text, flags=re.MULTILINE)
+        assert not [name for name in operations if "ftz" in name or "approx" in name or name.startswith(("div.full", "rcp"))]
+        assert len([name for name in operations if name.startswith("fma")]) == fused
+        assert any(name == "div.rn.f32" for name in operations)

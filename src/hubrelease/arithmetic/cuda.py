@@ -28,7 +28,7 @@ ROWS = 8  # of a program of NVFP4; one warp works through 1024 columns of each, 
 
 
 @triton.jit
-def nearest_e4m3(size):  # type: ignore[no-untyped-def]
+def nearest_e4m3(size):
     """Codes and values of the E4M3 numbers nearest to magnitudes up to 448; see reference.nearest."""
     power = tl.maximum(size.to(tl.int32, bitcast=True) & 0x7F800000, 121 << 23)
     magic = power + (power >> 20) + ((20 << 23) - (121 << 3))
@@ -38,7 +38,7 @@ def nearest_e4m3(size):  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def nearest_e2m1(size):  # type: ignore[no-untyped-def]
+def nearest_e2m1(size):
     """Codes and values of the E2M1 numbers nearest to magnitudes up to 6. What is added leaves multiples of 0.5, 1 or 2,
     and in the lowest bits of the sum the code."""
     offset = tl.where(size < 2.0, 4194304.0, tl.where(size < 4.0, 8388610.0, 16777224.0))
@@ -47,13 +47,13 @@ def nearest_e2m1(size):  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def flat(x):  # type: ignore[no-untyped-def]
+def flat(x):
     """One dimension, so that each thread reduces all that it holds before threads exchange anything."""
     return tl.reshape(x, (x.numel,))
 
 
 @triton.jit
-def multiples(x, bits: tl.constexpr):  # type: ignore[no-untyped-def]
+def multiples(x, bits: tl.constexpr):
     """How many times 2^-bits the nearest multiple of it is."""
     field: tl.constexpr = (150 - bits) << 23
     offset = tl.full((), field, tl.int32).to(tl.float32, bitcast=True)
@@ -61,12 +61,12 @@ def multiples(x, bits: tl.constexpr):  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def fp8_block_kernel(x, codes, scales, errors, sources, largest, amaxes, columns, HARDWARE: tl.constexpr, MEASURE: tl.constexpr):  # type: ignore[no-untyped-def]
+def fp8_block_kernel(x, codes, scales, errors, sources, largest, amaxes, columns, HARDWARE: tl.constexpr, MEASURE: tl.constexpr):
     row = tl.program_id(0).to(tl.int64) * 128 + tl.arange(0, 128)[:, None]
     at = row * columns + tl.program_id(1) * 128 + tl.arange(0, 128)[None, :]
     bits = tl.load(x + at).to(tl.int32)
     wide = (bits << 16).to(tl.float32, bitcast=True)
-    amax = tl.max(flat(bits & 0x7FFF), 0)  # as bits: a maximum of floats would pass over NaN
+    amax = tl.max(tl.max(bits & 0x7FFF, 1), 0)  # as bits: a maximum of floats would pass over NaN
     one = tl.full((), 1.0, tl.float32)
     factor = tl.div_rn(one, (amax << 16).to(tl.float32, bitcast=True)) * 448.0
     empty = factor == float("inf")
@@ -92,14 +92,14 @@ def fp8_block_kernel(x, codes, scales, errors, sources, largest, amaxes, columns
 
 
 @triton.jit
-def sum_of_squares(x):  # type: ignore[no-untyped-def]
+def sum_of_squares(x):
     """Of 128 x 128 numbers under 2^13.5: eight at a time fit 32 bits."""
     eights = tl.sum(tl.reshape(x * x, (128, 16, 8)), 2)
     return tl.sum(flat(eights.to(tl.int64)), 0)
 
 
 @triton.jit
-def divisor_scale(amax, shared):  # type: ignore[no-untyped-def]
+def divisor_scale(amax, shared):
     """compressed-tensors' scale of a group, and what its numbers are divided by; see nvfp4a16.py."""
     six = tl.full((), 6.0, tl.float32)
     begun = tl.div_rn(amax, six).to(tl.int32, bitcast=True)
@@ -110,7 +110,7 @@ def divisor_scale(amax, shared):  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def multiplier_scale(amax, shared):  # type: ignore[no-untyped-def]
+def multiplier_scale(amax, shared):
     """ModelOpt's; see modelopt_nvfp4.py."""
     begun = tl.div_rn(amax, shared * 6.0)
     begun = tl.minimum(tl.maximum(tl.where(begun == 0, 1.0, begun), 0.001953125), 448.0)
@@ -119,7 +119,7 @@ def multiplier_scale(amax, shared):  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def quotients(wide, step, amax, FAST: tl.constexpr):  # type: ignore[no-untyped-def]
+def quotients(wide, step, amax, FAST: tl.constexpr):
     """Numbers [64, 16] by their groups' steps. A step under 2^-60 or over 2^10, or numbers all under 2^-30 (a run of zeros
     among them), take the slow division: there a remainder could underflow."""
     divisor = tl.broadcast_to(step[:, None], wide.shape)
@@ -153,7 +153,7 @@ def nvfp4_kernel(
     ROWS: tl.constexpr,
     FAST: tl.constexpr,
     MEASURE: tl.constexpr,
-):  # type: ignore[no-untyped-def]
+):
     share = tl.load(shared)
     first = tl.program_id(0) * ROWS
     for row in range(first, tl.minimum(first + ROWS, rows)):
@@ -176,11 +176,12 @@ def nvfp4_run(
     DIVIDES: tl.constexpr,
     FAST: tl.constexpr,
     MEASURE: tl.constexpr,
-):  # type: ignore[no-untyped-def]
+):
     """64 groups of a row, or what is left of it."""
     group = tl.program_id(1) * 64 + tl.arange(0, 64)
     known = group < groups
-    of_group = row.to(tl.int64) * groups + group
+    row = tl.zeros((), tl.int64) + row
+    of_group = row * groups + group
     at = of_group[:, None] * 16 + tl.arange(0, 16)[None, :]
     bits = tl.load(x + at, mask=known[:, None], other=0).to(tl.int32)
     amax = tl.max(bits & 0x7FFF, 1)  # as bits: a maximum of floats would pass over NaN
@@ -195,7 +196,7 @@ def nvfp4_run(
     low, high = tl.split(tl.reshape(code, (64, 8, 2)))
     packed = of_group[:, None] * 8 + tl.arange(0, 8)[None, :]
     tl.store(codes + packed, (low | (high << 4)).to(tl.uint8), mask=known[:, None])
-    run = row.to(tl.int64) * tl.num_programs(1) + tl.program_id(1)
+    run = row * tl.num_programs(1) + tl.program_id(1)
     tl.store(amaxes + run, tl.max(amax, 0))
     if MEASURE:
         top = tl.max(tl.where(known, step, 0.0), 0)

@@ -31,13 +31,15 @@ class TorchEncoder:
         return self.finite_amax(strip, strip_tensor(strip, self.device))
 
     def encode(self, strip: Strip, shared_amax: float | None = None) -> Encoded:
+        import torch
+
         self.kernel.check(strip, self.dtypes)
         scale = self.kernel.shared_scale(shared_amax, strip.dtype)
         weight = strip_tensor(strip, self.device)
         amax = self.finite_amax(strip, weight)
         if shared_amax is not None and amax > shared_amax:
             raise ValueError("the strip holds a number above the shared maximum")
-        pieces = weight.split(PIECE_ROWS if self.device == "cpu" else strip.rows)
+        pieces = torch.split(weight, PIECE_ROWS if self.device == "cpu" else strip.rows)
         return joined([self.encode_piece(piece, scale) for piece in pieces])
 
     def encode_piece(self, weight: Tensor, scale: float | None) -> Encoded:
@@ -86,7 +88,7 @@ def sums(kernel: Kernel, done: reference.Rounded) -> Sums:
     """The squares, added up for each step that there is and then, exactly, by the exponent field of the step."""
     import torch
 
-    steps, place = done.steps.contiguous().view(torch.int32).flatten().unique(return_inverse=True)
+    steps, place = torch.unique(done.steps.contiguous().view(torch.int32).flatten(), return_inverse=True)
     added = torch.zeros(2, len(steps), dtype=torch.int64, device=steps.device)
     added[0].index_add_(0, place, done.errors.flatten())
     added[1].index_add_(0, place, done.sources.flatten())

@@ -26,7 +26,7 @@ from typing import Any, cast
 
 from hubrelease.arithmetic.paths import paths
 from hubrelease.arithmetic.values import NOTHING, Encoded, NotFinite, PathMissing, Strip, Sums
-from hubrelease.formats._format import Encoder, Format, Part
+from hubrelease.formats._format import CODES, SCALES, Encoder, Format, Part
 
 
 @cache
@@ -44,4 +44,19 @@ def named(name: str, options: Mapping[str, Any] | None = None) -> Format:
     return found.configured(options or {})
 
 
-__all__ = ["NOTHING", "Encoded", "Encoder", "Format", "NotFinite", "Part", "PathMissing", "Strip", "Sums", "formats", "named", "paths"]
+__all__ = [
+    "CODES",
+    "NOTHING",
+    "SCALES",
+    "Encoded",
+    "Encoder",
+    "Format",
+    "NotFinite",
+    "Part",
+    "PathMissing",
+    "Strip",
+    "Sums",
+    "formats",
+    "named",
+    "paths",
+]
