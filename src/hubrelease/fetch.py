@@ -72,6 +72,9 @@ class SourceFile:
     def changed(self, found_sha256: str, found_size: int) -> ReleaseError:
         """The error for bytes that are not the lock's."""
         message = f"has SHA-256 {found_sha256} and {found_size} bytes or more, the lock says {self.digest.sha256} and {self.digest.size}"
+        if not self.digest.sha256:
+            message = f"had {self.digest.size} bytes and has {found_size} or more: it changed while it was read"
+            return CheckFailed(problem("source-changed", self.place, message, "run again when nothing writes to it"))
         if self.source.kind == "folder":
             return CheckFailed(
                 problem(

@@ -204,19 +204,33 @@ def stream_part(part: Part, wanted: dict[str, Shard], output: Output) -> None:
 
 
 class Reader:
-    """Reads a stream forward, hashing everything."""
+    """Reads a stream forward; `hashes` everything where somebody will ask for the digest. `size` in bytes so far."""
 
-    def __init__(self, stream: BinaryIO) -> None:
-        self.stream, self.sha256, self.size = stream, hashlib.sha256(), 0
+    def __init__(self, stream: BinaryIO, hashes: bool) -> None:
+        self.stream, self.size = stream, 0
+        self.sha256 = hashlib.sha256() if hashes else None
 
-    def chunks(self, size: int) -> Iterator[bytes]:
-        while size and (chunk := self.stream.read(min(CHUNK_BYTES, size))):
-            self.sha256.update(chunk)
-            self.size += len(chunk)
-            size -= len(chunk)
-            yield chunk
+    def read_into(self, room: memoryview) -> int:
+        """Fills `room` as far as the stream goes; bytes read."""
+        filled = 0
+        while filled < len(room) and (got := self.stream.readinto(room[filled : filled + CHUNK_BYTES])):  # type: ignore[attr-defined]
+            if self.sha256 is not None:
+                self.sha256.update(room[filled : filled + got])
+            filled += got
+        self.size += filled
+        return filled
+
+    def chunks(self, size: int) -> Iterator[memoryview]:
+        """Pieces of the next `size` bytes, each good until the next is asked for."""
+        room = memoryview(bytearray(min(CHUNK_BYTES, size)))
+        while size and (got := self.read_into(room[: min(len(room), size)])):
+            size -= got
+            yield room[:got]
 
     def skip(self, size: int) -> None:
+        if self.sha256 is None and self.stream.seekable():
+            self.size = self.stream.seek(self.size + size)
+            return
         for _ in self.chunks(size):
             pass
 
@@ -228,11 +242,13 @@ def checked(file: SourceFile) -> Iterator[Reader]:
     Where no lock says a digest (`hubrelease convert` of a folder) only the size is compared.
     """
     with file.open() as stream:
-        reader = Reader(stream)
+        reader = Reader(stream, hashes=bool(file.digest.sha256))
         yield reader
-        reader.skip(file.digest.size + 1 - reader.size)
-    if (reader.sha256.hexdigest(), reader.size) != (file.digest.sha256 or reader.sha256.hexdigest(), file.digest.size):
-        raise file.changed(reader.sha256.hexdigest(), reader.size)
+        for _ in reader.chunks(file.digest.size + 1 - reader.size):
+            pass
+    sha256 = reader.sha256.hexdigest() if reader.sha256 else ""
+    if (sha256, reader.size) != (file.digest.sha256, file.digest.size):
+        raise file.changed(sha256, reader.size)
 
 
 def index_bytes(shards: Sequence[Shard], index: dict[str, Any] | None) -> bytes:

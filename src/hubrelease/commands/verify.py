@@ -27,7 +27,7 @@ from hubrelease.verifier import Verdict, verify
 @click.option("--expect-name", metavar="N", help="Fail (4) if the release names another repository.")
 @click.option("--expect-version", metavar="V", help="Fail (4) if the release is of another version.")
 @click.option("--expect-digest", metavar="D", help="Fail (4) if the release digest is another one.")
-@click.option("--rederive", is_flag=True, help="Derive converted weights again from the pinned base and compare bits (16 of them).")
+@click.option("--rederive", is_flag=True, help="Derive tensors again from the pinned base and compare bits (16 of them).")
 @click.option("--tensor", metavar="GLOB", help="Derive these weights again (* within a name's dots, ** across them).")
 @click.option("--sample", type=click.IntRange(1), metavar="N", help="Derive N weights again.")
 @click.option("--all", "all_", is_flag=True, help="Derive every converted weight again.")
@@ -121,7 +121,7 @@ def outcome_of(verdict: Verdict, folder: str) -> Outcome:
             "Every file is the one that was released. Not proved: who released it.",
         ]
     if verdict.rederivable:
-        lines.append(f"{len(verdict.rederived)} of {verdict.rederivable} converted weights derived again from the pinned base")
+        lines.append(f"{len(verdict.rederived)} of {verdict.rederivable} tensors derived again from the pinned base")
     value = {"verdict": verdict.word, "release": release, "checked": dict(verdict.checked)}
     if verdict.rederivable:
         value["rederived"] = list(verdict.rederived)

@@ -33,7 +33,7 @@ def shared_amaxes(
 def amaxes_of(part: Part, chosen: set[str], form: Format, encoder: Encoder, progress: Progress) -> dict[str, float]:
     found: dict[str, float] = {}
     with part.file.open() as stream:
-        reader = Reader(stream)
+        reader = Reader(stream, hashes=False)
         reader.skip(part.header.data_start)
         for tensor in part.header.tensors:
             module = tensor.name.removesuffix(WEIGHT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,11 +12,11 @@ from typing import Any
 from hubrelease import canonical
 from hubrelease.conversion import configs, rows
 from hubrelease.conversion.activation_scales import amaxes as activation_amaxes
-from hubrelease.conversion.amax import shared_amaxes
+from hubrelease.conversion.amax import shared_amaxes, spread
 from hubrelease.conversion.engine import Engine, Job, job_key
 from hubrelease.conversion.plan import ShardPlan, apart_shard, clashes, plan_shard
 from hubrelease.conversion.rows import MANIFEST, Row
-from hubrelease.conversion.rules import WEIGHT, Choice, Wishes, choose, modules, pattern_problems
+from hubrelease.conversion.rules import WEIGHT, Choice, Wishes, also_known, choose, modules, pattern_problems, stacked
 from hubrelease.errors import CheckFailed, Where, problem
 from hubrelease.fetch import SourceFile
 from hubrelease.formats import Format
@@ -24,6 +25,8 @@ from hubrelease.tree import Tree
 from hubrelease.verify_release import in_threads
 
 COMPANIONS = (".weight_scale", ".weight_scale_inv", ".weight_packed", ".weight_scale_2", ".weight_global_scale", ".qweight", ".qzeros")
+SHARD = re.compile(r"model-\d{5}-of-\d{5}\.safetensors")
+TURNED = ("gpt2", "openai-gpt", "imagegpt", "decision_transformer")  # model types of transformers whose linear layers are Conv1D
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,8 @@ def open_checkpoint(files: Sequence[SourceFile], config: bytes) -> Checkpoint:
     members = sorted(set(index["weight_map"].values())) if index else [SINGLE]
     if absent := [name for name in members if name not in by_path]:
         raise unusable(f"{name} is not among the source's files" for name in absent)
+    if stray := [name for name in sorted(by_path) if SHARD.fullmatch(name) and name not in members]:
+        raise unusable(f"{name} is a shard that the index does not name" for name in stray)
     parts = tuple(Part(by_path[name], header_of(by_path[name])) for name in members)
     check_index(parts, index)
     configs.refuse_quantised({t.name: t.dtype for p in parts for t in p.header.tensors}, COMPANIONS)
@@ -64,6 +69,7 @@ def open_checkpoint(files: Sequence[SourceFile], config: bytes) -> Checkpoint:
 
 def choice_for(checkpoint: Checkpoint, asked: Request) -> Choice:
     """Which modules are quantised. CheckFailed for patterns that fit nothing, and where nothing is left."""
+    refuse_turned(checkpoint, asked)
     weights = modules(t for p in checkpoint.parts for t in p.header.tensors)
     if problems := list(pattern_problems(weights, asked.wishes, asked.where)):
         raise CheckFailed(problems)
@@ -77,7 +83,14 @@ def choice_for(checkpoint: Checkpoint, asked: Request) -> Choice:
         first = choice.quantised[0]
         message = f"{mixed[0]} is {weights[mixed[0]].dtype}, {first} is {weights[first].dtype}: one format needs one dtype"
         raise CheckFailed(problem("weights-unusable", asked.where, message, "exclude the odd ones, or cast the base first"))
-    return choice
+    return Choice(choice.quantised, {**choice.kept, **stacked(t for p in checkpoint.parts for t in p.header.tensors)})
+
+
+def refuse_turned(checkpoint: Checkpoint, asked: Request) -> None:
+    """CheckFailed for models whose matrices are stored [in, out]: scales would lie along the wrong side, and no reader takes them."""
+    if (kind := checkpoint.config.get("model_type")) in TURNED:
+        message = f"{kind} stores its matrices turned (Conv1D), which no reader of {asked.form.name} takes"
+        raise CheckFailed(problem("weights-unusable", asked.where, message, "release it as it is (format: bf16 or as-is)"))
 
 
 def convert(tree: Tree, checkpoint: Checkpoint, asked: Request, notes: Path) -> bytes:
@@ -89,12 +102,7 @@ def convert(tree: Tree, checkpoint: Checkpoint, asked: Request, notes: Path) -> 
     plans = [plan_shard(p.file.path, p.header.tensors, choice, form, {}, apart) for p in checkpoint.parts]
     if twice := clashes(plans):
         raise unusable(f"the base has a tensor {name} already" for name in twice)
-    inputs = activation_amaxes(*asked.scales, choice.quantised) if asked.scales else {}
-    if form.needs_inputs and not asked.scales:
-        message = f"{form.name} needs activation scales"
-        raise CheckFailed(
-            problem("weights-unusable", asked.where, message, "give a file with them (weights.activation_scales, --activation-scales)")
-        )
+    inputs = input_amaxes(asked, choice)
     tree.need_room(sum(o.size for plan in plans for o in plan.outputs))
     maker = partial(form.encoder, asked.device, asked.path, dtype)
     amaxes = shared_amaxes(checkpoint.parts, choice, form, maker, tree.progress, tree.jobs)
@@ -112,6 +120,21 @@ def convert(tree: Tree, checkpoint: Checkpoint, asked: Request, notes: Path) -> 
     data = rows.manifest(form.name, form.arithmetic, made, choice.kept)
     tree.put(MANIFEST, data)
     return data
+
+
+def input_amaxes(asked: Request, choice: Choice) -> dict[str, float]:
+    """{module: amax of its activations}; siblings that readers fuse share their largest, for a reader takes one for all of them.
+
+    CheckFailed where the format needs a file and none is given, and where one is given that it would not use.
+    """
+    form = asked.form
+    if asked.scales and not form.needs_inputs:
+        message, mend = f"{form.name} stores no activation scales", "leave the file out, or choose a format that quantises activations"
+        raise CheckFailed(problem("weights-unusable", asked.where, message, mend))
+    if form.needs_inputs and not asked.scales:
+        message, mend = f"{form.name} needs activation scales", "give a file with them (weights.activation_scales, --activation-scales)"
+        raise CheckFailed(problem("weights-unusable", asked.where, message, mend))
+    return spread(activation_amaxes(*asked.scales, choice.quantised), form) if asked.scales else {}
 
 
 def write_index(tree: Tree, plans: Sequence[ShardPlan], index: dict[str, Any] | None) -> None:
@@ -136,4 +159,5 @@ def write_config(tree: Tree, checkpoint: Checkpoint, choice: Choice, asked: Requ
 def excluded(checkpoint: Checkpoint, choice: Choice) -> list[str]:
     """Modules that stay as they are and that a reader could take for quantised: every matrix or convolution but norms."""
     weights = modules(t for p in checkpoint.parts for t in p.header.tensors)
-    return sorted(m for m, why in choice.kept.items() if len(weights[m].shape) > 1 and why != "is a norm")
+    found = [m for m, why in choice.kept.items() if m not in weights or (len(weights[m].shape) > 1 and why != "is a norm")]
+    return sorted({*found, *also_known(found)})

@@ -164,18 +164,17 @@ def outputs_by_source(outputs: Sequence[Output]) -> dict[str, list[Output]]:
 
 
 def strips(tensor: Tensor, reader: Reader, strip_rows: int) -> Iterator[Strip]:
-    """The tensor's rows in strips of a multiple of `strip_rows`, each a buffer of its own."""
+    """The tensor's rows in strips of a multiple of `strip_rows`. They share one buffer: each is good until the next is asked for."""
     rows_, columns = tensor.shape
     row_bytes = tensor.size // rows_
     step = max(1, STRIP_BYTES // (row_bytes * strip_rows)) * strip_rows
+    room = memoryview(bytearray(min(step, rows_) * row_bytes))
     for start in range(0, rows_, step):
         count = min(step, rows_ - start)
-        data = bytearray(count * row_bytes)
-        filled = 0
-        for chunk in reader.chunks(len(data)):
-            data[filled : filled + len(chunk)] = chunk
-            filled += len(chunk)
-        yield Strip(memoryview(data), tensor.dtype, count, columns)
+        strip = room[: count * row_bytes]
+        if reader.read_into(strip) < len(strip):
+            raise EOFError("it ends inside a tensor")
+        yield Strip(strip, tensor.dtype, count, columns)
 
 
 def encoder_for(form: Format, device: str, path: str | None, plan: ShardPlan) -> Encoder:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ def convert_folder(source: Path, out: Path, asked: Request, outside: Outside, jo
         tree = Tree(work.new_tree(), work.journal, Pool(work.journal.read()), jobs or cores(), progress=outside.progress)
         manifest = convert.convert(tree, checkpoint, asked, outside.cache / "conversions")
         taken = {configs.CONFIG, configs.HF_QUANT, INDEX}
-        rest = [f for f in files if f.path not in taken and (role_of(f.path) != "weights" or f in checkpoint.rest)]
+        rest = [hashed(f) for f in files if f.path not in taken and (role_of(f.path) != "weights" or f in checkpoint.rest)]
         tree.copy_all([Copy(f.path, f) for f in rest], "side files")
         tree.finish()
         work.publish(tree.root)
@@ -74,6 +75,17 @@ def source_files(source: Path, outside: Outside) -> Iterator[SourceFile]:
             shard = "/" not in path and path.endswith(".safetensors") and path not in (INDEX,)
             digest = FileDigest(path, "" if shard else digest_of(folder, path, entry.size), entry.size)
             yield SourceFile(locked, digest, outside)
+
+
+def hashed(file: SourceFile) -> SourceFile:
+    """The file with its digest: weights that are no part of the checkpoint were not hashed yet."""
+    if file.digest.sha256:
+        return file
+    digest = hashlib.sha256()
+    with file.open() as stream:
+        while chunk := stream.read(2**20):
+            digest.update(chunk)
+    return replace(file, digest=replace(file.digest, sha256=digest.hexdigest()))
 
 
 def digest_of(folder: verify_release.Folder, path: str, size: int) -> str:

@@ -1,8 +1,9 @@
-"""verify --rederive: weights derived again from the pinned base, and compared bit for bit with the release's.
+"""verify --rederive: tensors derived again from the pinned base, and compared bit for bit with the release's.
 
-Only what is needed is fetched: the header of a base shard and the byte ranges of the selected tensors and of siblings
-that share a global scale. A base on the Hub is read at the commit that provenance pins; a base that was a local folder is
-read from the folder that the caller names. Activation scales came from a file, so they are not derived.
+Quantised weights are quantised again, carried ones compared as they are. Only what is needed is fetched: the header of a
+base shard and the byte ranges of the selected tensors and of siblings that share a global scale. A base on the Hub is read
+at the commit that provenance pins; a base that was a local folder is read from the folder that the caller names. Activation
+scales came from a file, so they are not derived.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from hubrelease import weights
+from hubrelease.containers import Located
 from hubrelease.conversion.rows import MANIFEST
 from hubrelease.conversion.rules import WEIGHT, fits, fused_groups
 from hubrelease.conversion.selection import Rederived, Selection
@@ -28,22 +30,28 @@ from hubrelease.weights import ContainerFault, Tensor
 ReadRange = Callable[[str, int, int], bytes]  # (file, start, size) of the base
 STRIP_BYTES = 8 * 2**20
 INPUTS = (".input_scale", ".input_global_scale")
+DERIVABLE = ("quantized", "identical", "renamed")
 
 
 def rederive(release: Release, asked: Selection, read: ReadRange, progress: Callable[[int], None]) -> Rederived:
     """Derives the selected weights again. CheckFailed where the release has no manifest that can be used."""
     manifest = manifest_of(release)
     form = form_of(manifest, release.spec)
-    rows = [row for row in manifest["tensors"] if row["relation"] == "quantized"]
+    rows = [row for row in manifest["tensors"] if row["relation"] in DERIVABLE]
     chosen = select(rows, asked)
     base = Base(read)
-    encoder = form.encoder("cpu", None, chosen[0]["source"]["dtype"]) if chosen else None
-    shared = SharedAmax(rows, form, base)
+    quantised = [row for row in rows if row["relation"] == "quantized"]
+    encoder = form.encoder("cpu", None, quantised[0]["source"]["dtype"]) if quantised else None
+    shared = SharedAmax(quantised, form, base)
     problems: list[Problem] = []
     for row in chosen:
-        assert encoder is not None
-        problems += compare(release, row, base, encoder, shared)
+        if row["relation"] == "quantized":
+            assert encoder is not None
+            problems += compare(release, row, base, encoder, shared)
+        else:
+            problems += compare_carried(release, row, base)
         progress(1)
+    problems += unaccounted(base, manifest["tensors"])
     return Rederived(tuple(row["source"]["tensor"] for row in chosen), len(rows), tuple(problems))
 
 
@@ -87,7 +95,9 @@ def select(rows: Sequence[Mapping[str, Any]], asked: Selection) -> list[Mapping[
             if fits(row["source"]["tensor"], (asked.pattern,)) or fits(row["source"]["tensor"].removesuffix(WEIGHT), (asked.pattern,))
         ]
         if not found:
-            raise CheckFailed(problem("rederive-impossible", MANIFEST, f'no quantised weight fits "{asked.pattern}"', "correct --tensor"))
+            raise CheckFailed(
+                problem("rederive-impossible", MANIFEST, f'no tensor from the base fits "{asked.pattern}"', "correct --tensor")
+            )
         return found
     if asked.sample is None or asked.sample >= len(ordered):
         return ordered
@@ -127,6 +137,18 @@ class Base:
             raise CheckFailed(problem("rederive-differs", file, f"the base's {file} has no readable header", "fetch it again"))
         return {t.name: (t, header.data_start) for t in header.tensors}
 
+    def pieces(self, file: str, name: str) -> Iterator[bytes]:
+        """The tensor's bytes."""
+        tensor, start = self.tensor(file, name)
+        for at in range(0, tensor.size, STRIP_BYTES):
+            yield self.whole(file, name, start + tensor.begin + at, min(STRIP_BYTES, tensor.size - at))
+
+    def whole(self, file: str, name: str, start: int, size: int) -> bytes:
+        data = self.read(file, start, size)
+        if len(data) != size:
+            raise CheckFailed(problem("rederive-differs", file, f"the base's {file} ends within {name}", "fetch it again"))
+        return data
+
     def strips(self, file: str, name: str, strip_rows: int, digest: Any = None) -> Iterator[Strip]:
         """The tensor's rows in strips; each byte read passes through `digest` if one is given."""
         tensor, start = self.tensor(file, name)
@@ -135,9 +157,7 @@ class Base:
         step = max(1, STRIP_BYTES // (row_bytes * strip_rows)) * strip_rows
         for first in range(0, rows, step):
             count = min(step, rows - first)
-            data = self.read(file, start + tensor.begin + first * row_bytes, count * row_bytes)
-            if len(data) != count * row_bytes:
-                raise CheckFailed(problem("rederive-differs", file, f"the base's {file} ends within {name}", "fetch it again"))
+            data = self.whole(file, name, start + tensor.begin + first * row_bytes, count * row_bytes)
             if digest is not None:
                 digest.update(data)
             yield Strip(bytearray(data), tensor.dtype, count, columns)
@@ -188,9 +208,48 @@ def compare(release: Release, row: Mapping[str, Any], base: Base, encoder: Encod
     )
 
 
+def compare_carried(release: Release, row: Mapping[str, Any], base: Base) -> Iterator[Problem]:
+    """A Problem for a tensor that should have the base's bytes, dtype and shape and has not."""
+    source = row["source"]
+    digest = hashlib.sha256()
+    for data in base.pieces(source["file"], source["tensor"]):
+        digest.update(data)
+    if digest.hexdigest() != source["sha256"]:
+        yield differs(row["file"], row["name"], "the base's own bytes are not those that the manifest says")
+    held = held_tensors(release).get(row["name"])
+    if held is None:
+        yield differs(row["file"], row["name"], "is absent from the release")
+        return
+    tensor, _ = base.tensor(source["file"], source["tensor"])
+    if (held.tensor.dtype, held.tensor.shape) != (tensor.dtype, tensor.shape) or digest_of(release, held) != digest.hexdigest():
+        yield differs(held.file, row["name"], "differs from the pinned base's, which it should equal")
+
+
+def unaccounted(base: Base, rows: Sequence[Mapping[str, Any]]) -> Iterator[Problem]:
+    """Tensors of the base's shards that were read and that no row of the manifest mentions."""
+    told = {(row["source"]["file"], row["source"]["tensor"]) for row in rows}
+    for file, header in base.headers.items():
+        for name in sorted(name for name in header if (file, name) not in told):
+            where = Where(MANIFEST, None, "/tensors", name)
+            yield problem("rederive-differs", where, f"the base's {file} has {name}, of which the manifest says nothing",
+                          "convert again: each tensor of the base is carried, quantised or dropped with a reason")  # fmt: skip
+
+
+def held_tensors(release: Release) -> dict[str, Located]:
+    """Tensors of the release with the file that each lies in."""
+    return {name: located for found in release.containers.sets for name, located in found.tensors.items()}
+
+
+def digest_of(release: Release, located: Located) -> str:
+    found = hashlib.sha256()
+    for chunk in release.containers.chunks(located):
+        found.update(chunk)
+    return found.hexdigest()
+
+
 def parts_that_differ(release: Release, module: str, shape: tuple[int, int], dtype: str, codes: str, scales: bytes, amax: float | None,
                       encoder: Encoder) -> Iterator[Problem]:  # fmt: skip
-    held = {**({n: x for s in release.containers.sets for n, x in s.tensors.items()})}
+    held = held_tensors(release)
     parts = encoder.form.parts(shape[0], shape[1], dtype)
     constants = constants_without_inputs(encoder, amax, shape, dtype)
     for number, part in enumerate(p for p in parts if p.suffix not in INPUTS):
@@ -198,11 +257,8 @@ def parts_that_differ(release: Release, module: str, shape: tuple[int, int], dty
         if name not in held:
             yield differs("model.safetensors.index.json", name, "is absent from the release")
             continue
-        found = hashlib.sha256()
-        for chunk in release.containers.chunks(held[name]):
-            found.update(chunk)
         want = codes if number == 0 else hashlib.sha256(scales if part.role == SCALES else constants[part.suffix]).hexdigest()
-        if found.hexdigest() != want:
+        if digest_of(release, held[name]) != want:
             yield differs(held[name].file, name, "differs from what the pinned base gives")
 
 

@@ -18,15 +18,15 @@ WEIGHT = ".weight"
 PLAIN_DTYPES = ("BF16", "F16", "F32")
 
 LAST = {  # what a module is by the last word of its name, as public checkpoints write it
-    "is an embedding": "embed_tokens|embeddings?|wte|wpe|(word|position|token_type)_embeddings|pos_embed|embed_in|shared",
     "is an output head": "lm_head|embed_out|output|score|classifier|pooler|qa_outputs",
+    "is an embedding": "[a-z0-9_]*embed[a-z0-9_]*|wte|wpe|shared|relative_attention_bias",
     "is a norm": "[a-z0-9_]*norm[0-9a-z_]*|ln_?[a-z0-9]*|LayerNorm|layernorm[a-z0-9_]*",
     "is a router": "router|gate|gate_network|shared_expert_gate|wg",
 }
 PROTECTED = (
     *((why, re.compile(rf"(^|\.)({words})$")) for why, words in LAST.items()),
     ("is an embedding", re.compile(r"(^|\.)patch_embed(\.proj)?$")),
-    ("is an output head", re.compile(r"(^|\.)(pooler\.dense|cls\..*)$")),
+    ("is an output head", re.compile(r"(^|\.)(pooler\.dense|cls\..*|classifier\..*)$")),
 )
 VISION = "visual|vision_tower|vision_model|vision_encoder|multi_modal_projector|mm_projector|image_newline|connector"
 SENSITIVE = (  # what stays in the base's dtype although it could be quantised
@@ -36,6 +36,11 @@ SENSITIVE = (  # what stays in the base's dtype although it could be quantised
     ("is a small projection of linear attention", re.compile(r"(^|\.)(in_proj_(a|b|ba)|dt_proj|x_proj|b_proj|[fg]_[ab]_proj)$")),
     ("joins the MTP layer to the model", re.compile(r"(^|\.)(mtp\.fc|eh_proj)$")),
     ("is part of the sparse-attention indexer", re.compile(r"(^|\.)indexer\.")),
+)
+
+
+IN_MEMORY = (  # names that transformers 5.24.0 gives modules when it loads them (conversion_mapping.py): exclusions are held against these
+    (re.compile(r"\.self_attn\.(f_[ab]_proj)$"), r".self_attn.forget_gate.\1"),  # glm5_next
 )
 
 
@@ -58,6 +63,20 @@ class Wishes:
 def modules(tensors: Iterable[Tensor]) -> dict[str, Tensor]:
     """{module: its weight} of everything that is stored as NAME.weight."""
     return {t.name.removesuffix(WEIGHT): t for t in tensors if t.name.endswith(WEIGHT)}
+
+
+def stacked(tensors: Iterable[Tensor]) -> dict[str, str]:
+    """{module: why it stays} of experts that lie in one tensor, without `.weight`: such a tensor is carried as it is."""
+    names = (t.name for t in tensors if len(t.shape) > 2 and ".experts." in f".{t.name}" and not t.name.endswith(WEIGHT))
+    return {name.rpartition(".")[0]: "holds several experts in one tensor" for name in names}
+
+
+def also_known(modules: Iterable[str]) -> Iterator[str]:
+    """The names of `modules` in memory, where they have others there."""
+    for module in modules:
+        for pattern, name in IN_MEMORY:
+            if pattern.search(module):
+                yield pattern.sub(name, module)
 
 
 def fits(module: str, patterns: Iterable[str]) -> bool:
@@ -104,15 +123,14 @@ def reason_against(module: str, tensor: Tensor, wishes: Wishes, default: Sequenc
 
 
 def fused_groups(tensors: Iterable[str], fused: Sequence[Sequence[str]]) -> Iterator[tuple[str, ...]]:
-    """Modules that readers fuse into one matrix: those of a group of suffixes under one parent, where all or some are there."""
-    known = set(tensors)
-    for suffixes in fused:
-        for module in sorted(known):
-            parent, _, last = module.rpartition(".")
-            if last == suffixes[0]:
-                members = tuple(f"{parent}.{suffix}" if parent else suffix for suffix in suffixes)
-                if len(found := tuple(m for m in members if m in known)) > 1:
-                    yield found
+    """Modules that readers fuse into one matrix: those of a group of suffixes under one parent, where two or more are there."""
+    group_of = {suffix: suffixes for suffixes in fused for suffix in suffixes}
+    found: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for module in sorted(tensors):
+        parent, _, last = module.rpartition(".")
+        if last in group_of:
+            found.setdefault((parent, tuple(group_of[last])), []).append(module)
+    yield from (tuple(members) for members in found.values() if len(members) > 1)
 
 
 def pattern_problems(tensors: Mapping[str, Tensor], wishes: Wishes, where: Where) -> Iterator[Problem]:

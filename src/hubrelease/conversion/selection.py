@@ -1,4 +1,4 @@
-"""Which converted weights are derived again."""
+"""Which tensors are derived again from the base."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hubrelease.errors import Problem
 
 @dataclass(frozen=True)
 class Selection:
-    """Weights whose name fits `pattern`, else `sample` of them (None: all)."""
+    """Tensors whose name fits `pattern`, else `sample` of them (None: all)."""
 
     pattern: str | None = None
     sample: int | None = 16
@@ -17,7 +17,7 @@ class Selection:
 
 @dataclass(frozen=True)
 class Rederived:
-    """What was derived: names of the weights, how many there are in all, and what differs."""
+    """What was derived: names of the base's tensors, how many there are in all, and what differs."""
 
     names: tuple[str, ...]
     of: int
