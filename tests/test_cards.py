@@ -282,6 +282,7 @@ ENDLESS = {
     "repeated text": "{{ 'x' * 10000000000 }}", "repeated lists": "{{ ([1] * 10000000000) | length }}", "a power": "{{ 10 ** 10 ** 10 }}",
     "a format": "{{ '%9999999999d' % 1 }}", "a padded text": "{{ 'x'.ljust(9999999999) }}", "a centred text": "{{ 'x' | center(9999999999) }}",
     "a formatted text": "{{ '{:>9999999999}'.format(1) }}", "an indented text": "{{ 'a\nb' | indent(9999999999) }}", "zeros": "{{ '1'.zfill(9999999999) }}",
+    "bytes of a number": "{{ (1).to_bytes(9999999999, 'big') }}",
 }  # fmt: skip
 
 

@@ -35,9 +35,12 @@ LOCK = Lock((LockedSource("base_model", "hf", {"hf": "a/b"}, COMMIT, (FileDigest
 
 
 def facts(root: Path, cells: list[Any], payload: Payload | None = PAYLOAD, **spec: Any) -> Facts:
+    return Facts(load(root, facts_spec(cells, **spec)), LOCK, {"benchmarks/r.json": RECEIPT}, payload)
+
+
+def facts_spec(cells: list[Any], **spec: Any) -> dict[str, Any]:
     rows = [[cell] for cell in cells or ["x"]]
-    asked = {**MINIMAL, "card": {"tables": [{"title": "t", "columns": ["c"], "rows": rows}]}, "benchmarks": [{"receipt": "r.json"}], **spec}
-    return Facts(load(root, asked), LOCK, {"benchmarks/r.json": RECEIPT}, payload)
+    return {**MINIMAL, "card": {"tables": [{"title": "t", "columns": ["c"], "rows": rows}]}, "benchmarks": [{"receipt": "r.json"}], **spec}
 
 
 def shown(root: Path, cell: Any, **spec: Any) -> str:
@@ -198,7 +201,9 @@ def test_text_is_no_number_and_a_number_no_text(value: object, form: str) -> Non
         text(value, **{"as": form})
 
 
-@pytest.mark.parametrize(("form", "key", "value"), [("bytes", "unit", "MB"), ("text", "decimals", 2)])
+@pytest.mark.parametrize(
+    ("form", "key", "value"), [("text", "decimals", 2), ("text", "sign", True), ("text", "from", "ms"), ("percent", "from", "ms")]
+)
 def test_what_has_no_effect_is_refused_not_ignored(form: str, key: str, value: object) -> None:
     with pytest.raises(CheckFailed, match="has no effect"):
         text("x" if form == "text" else 5, **{"as": form, key: value})
@@ -214,7 +219,8 @@ def test_what_has_no_effect_is_refused_not_ignored(form: str, key: str, value: o
     ids=repr,
 )
 def test_a_figure_has_exactly_one_source(tmp_path: Path, cell: dict[str, Any]) -> None:
-    assert "exactly one of" in refused(tmp_path, cell)[0]
+    (found,) = problems(tmp_path, facts_spec([cell]))
+    assert ("exactly one of" in found.mend, found.where.pointer) == (True, "/card/tables/0/rows/0/0")
 
 
 def test_sources_that_are_not_there_are_named_with_those_that_are(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ SOURCE = Path(__file__).parent.parent / "src" / "hubrelease"
 LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("entry", ("__main__",)),
     ("commands", ("commands", "commands.*")),
-    ("api", ("api",)),
-    ("verbs", ("builder", "sealer", "checker", "verifier", "starter", "explain", "card_command", "card_metadata", "cards_check", "doctor", "pins")),
+    ("api", ("api", "preview", "preview.*")),
+    ("verbs", ("builder", "sealer", "checker", "verifier", "starter", "explain", "card_command", "card_metadata", "cards_check", "released", "doctor", "pins", "fidelity", "format_pages")),
     ("steps and checks", ("steps", "steps.*", "checks", "checks.*", "reshard", "validation_reports", "provenance", "container_faults", "conversion", "conversion.*", "formats", "formats.*")),
     ("values", ("*",)),
     ("ground", ("errors", "codes", "progress", "canonical", "digest", "verify_release", "weights", "strict_yaml", "glob_paths", "family", "resources")),

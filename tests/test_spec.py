@@ -65,7 +65,7 @@ def test_every_problem_is_told_at_once_with_file_line_and_pointer(tmp_path: Path
         ("not-supported", FILE_NAME, 17, "/runtime/kind"),
         ("packages-unpinned", FILE_NAME, 19, "/runtime/packages/0"),
         ("spec-invalid", FILE_NAME, 22, "/benchmarks/0/as"),
-        ("not-supported", FILE_NAME, 24, "/card/locales"),
+        ("not-supported", FILE_NAME, 24, "/card/locales/0"),
     }
     assert [p.where.line for p in found] == sorted(p.where.line or 0 for p in found)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -40,8 +41,21 @@ def objects() -> dict[str, dict[str, Any]]:
     return {at: schema for at, schema in walk(SCHEMA) if "object" in schema["type"]}
 
 
+FIGURE = re.compile(r"/card/(eval_results/\*/figure|tables/\*/(rows/\*/\*|each/cells/\*)(/\*)?|figures/\*)(/of/\*)?/(\w+)")
+
+
+def folded(at: str) -> str:
+    """A key of a figure, wherever figures can stand, as /figure/KEY."""
+    found = FIGURE.fullmatch(at)
+    return f"/figure/{found[5]}" if found else at
+
+
 def leaves() -> set[str]:
     """Every key that is not just the place of other keys."""
+    return {folded(at) for at in leaves_anywhere()}
+
+
+def leaves_anywhere() -> set[str]:
     return {at for at, schema in walk(SCHEMA) if at and not at.endswith("/*") and not schema.get("properties") and not deeper(schema)} | {
         at for at in FREE if at in ("/weights/recipe", "/weights/options", "/validation/limits")
     }
@@ -77,7 +91,10 @@ ASKED: dict[str, Any] = {
     "benchmarks": [{"receipt": "r.json"}],
     "files": [{"from": "notes.md", "to": "docs/notes.md"}],
     "runtime": {"kind": "verify", "image": f"python@{DIGEST}"},
-    "card": {"tables": [{"title": "t", "columns": ["a", "b"], "rows": [["x", {"receipt": "benchmarks/r.json", "pointer": "/a"}]]}]},
+    "card": {
+        "figures": {"x": {"receipt": "benchmarks/r.json", "pointer": "/c"}},
+        "tables": [{"title": "t", "columns": ["a", "b"], "rows": [["x", {"receipt": "benchmarks/r.json", "pointer": "/a"}]]}],
+    },
 }
 ROW = "/card/tables/0/rows/0/1"
 CARD: dict[str, tuple[str, Any]] = {  # key → where to put what, so that the card changes
@@ -100,14 +117,21 @@ CARD: dict[str, tuple[str, Any]] = {  # key → where to put what, so that the c
     "/card/template": ("/card/template", "own.j2"),
     "/card/tables/*/title": ("/card/tables/0/title", "other"), "/card/tables/*/note": ("/card/tables/0/note", "other"),
     "/card/tables/*/measured_by": ("/card/tables/0/measured_by", "upstream"), "/card/tables/*/columns": ("/card/tables/0/columns", ["c", "d"]),
-    "/card/tables/*/rows/*/*/receipt": (ROW, {"receipt": "benchmarks/r.json", "pointer": "/b"}),
-    "/card/tables/*/rows/*/*/pointer": (ROW, {"receipt": "benchmarks/r.json", "pointer": "/c"}),
-    "/card/tables/*/rows/*/*/payload": (ROW, {"payload": "weights", "pointer": "/tensors"}),
-    "/card/tables/*/rows/*/*/lock": (ROW, {"lock": "base_model", "pointer": "/revision"}),
-    "/card/tables/*/rows/*/*/spec": (ROW, {"spec": True, "pointer": "/version"}),
-    "/card/tables/*/rows/*/*/decimals": (f"{ROW}/decimals", 1), "/card/tables/*/rows/*/*/as": (f"{ROW}/as", "percent"),
-    "/card/tables/*/rows/*/*/unit": (f"{ROW}/unit", "ms"),
+    "/card/tables/*/section": ("/card/tables/0/section", "performance"), "/card/locales": ("/card/locales", ["ko"]),
+    "/card/locales_in": ("/card", {"locales": ["en", "ko"], "locales_in": "one"}), "/card/free_text": ("/card/free_text", ["usage"]),
+    "/figure/receipt": (ROW, {"receipt": "benchmarks/r.json", "pointer": "/b"}), "/figure/pointer": (ROW, {"receipt": "benchmarks/r.json", "pointer": "/c"}),
+    "/figure/payload": (ROW, {"payload": "weights", "pointer": "/tensors"}), "/figure/lock": (ROW, {"lock": "base_model", "pointer": "/revision"}),
+    "/figure/spec": (ROW, {"spec": True, "pointer": "/version"}), "/figure/figure": (ROW, {"figure": "x"}), "/figure/decimals": (f"{ROW}/decimals", 1),
+    "/figure/as": (f"{ROW}/as", "percent"), "/figure/unit": (f"{ROW}/unit", "ms"), "/figure/from": (f"{ROW}/from", "ms"), "/figure/sign": (f"{ROW}/sign", True),
+    "/figure/compute": (ROW, {"compute": "sum", "of": ["x", "x"]}), "/figure/words": (ROW, {"words": {"en": "some words"}}),
+    "/figure/rounded": (ROW, {"compute": "product", "of": [{"receipt": "benchmarks/r.json", "pointer": "/a", "decimals": 1}, "x"], "rounded": True}),
+    "/figure/key": ("/card/tables/0", {"title": "t", "columns": ["k"], "each": {"receipt": "benchmarks/r.json", "cells": [{"key": True}]}}),
 }  # fmt: skip
+HARNESS = {  # what needs receipts of a harness, or several: key → the tests that see its effect
+    **dict.fromkeys(("/figure/task", "/figure/metric", "/figure/filter", "/card/stated"), "test_cards_figures"),
+    **{at: "test_cards_tables" for at in leaves() if at.startswith(("/card/tables/*/compare/", "/card/tables/*/each/"))},
+    **{at: "test_cards_released" for at in leaves() if at.startswith(("/card/model_index/", "/card/eval_results/"))},
+}
 REQUEST: dict[str, tuple[str, Any]] = {  # so that the lock has to be pinned anew
     "/sources/*/hf": ("/sources/base_model", {"hf": "a/b"}), "/sources/*/git": ("/sources/base_model", {"git": "https://example.org/x"}),
     "/sources/*/pypi": ("/sources/base_model", {"pypi": "a==1"}), "/sources/*/image": ("/sources/img", {"image": f"a@{DIGEST}"}),
@@ -130,7 +154,8 @@ ELSEWHERE = {  # what needs more than a folder of a few kilobytes
     "/weights/include": "a conversion", "/weights/exclude": "a conversion", "/weights/options": "a conversion",
     "/weights/activation_scales/source": "a conversion", "/weights/activation_scales/path": "a conversion",
     "/adapter/source": "an adapter and its base on the Hub", "/adapter/to": "an adapter", "/adapter/base_model": "an adapter",
-    "/publish/disclose": "a private repository", "/waive/*/code": "a finding", "/waive/*/file": "a finding", "/waive/*/reason": "a finding",
+    "/publish/disclose": "a private repository", "/benchmarks/*/kind": "a receipt of that kind", "/waive/*/code": "a finding", "/waive/*/file": "a finding", "/waive/*/reason": "a finding",
+    **{at: "matplotlib: tests/plots" for at in leaves() if at.startswith("/card/plots/")},
 }  # fmt: skip
 
 
@@ -140,7 +165,7 @@ def refused() -> set[str]:
 
 
 def test_every_key_has_an_effect_or_is_refused() -> None:
-    known = [set(CARD), set(REQUEST), set(FILES), set(ELSEWHERE), refused()]
+    known = [set(CARD), set(REQUEST), set(FILES), set(ELSEWHERE), set(HARNESS), refused()]
     assert set().union(*known) == leaves()
     assert sum(map(len, known)) == len(leaves())
 
@@ -180,6 +205,7 @@ def asked_otherwise(made: Path, pointer: str, value: Any) -> Spec:
 @pytest.mark.parametrize("key", CARD)
 def test_the_card_shows_it(made: Path, key: str) -> None:
     out = made.parent / "out"
+    hubrelease.pin(load(made, ASKED))
     before = hubrelease.render_card(load(made, ASKED), tree=out)
     spec = asked_otherwise(made, *CARD[key])
     if key == "/sources/*/license":
@@ -211,7 +237,7 @@ def inside(root: Path) -> dict[str, bytes]:
 
 VALUES: dict[str, Any] = {
     "/adapter/name": "x",
-    "/card/locales": ["de"], "/card/model_index": True, "/card/eval_results": False, "/validation": {"suite": "x"},
+    "/validation": {"suite": "x"},
     "/publish/sha256sums": False, "/publish/manifest": True, "/publish/repo_id": "a/b", "/publish/private": True, "/publish/unvalidated": "no GPU here",
 }  # fmt: skip
 

@@ -10,6 +10,7 @@ from hubrelease import builder, pins, sealer
 from hubrelease import lock as locks
 from hubrelease.builder import Built, Options
 from hubrelease.card_command import render_spec
+from hubrelease.decisions.report import compare
 from hubrelease.hub import HuggingFaceHub
 from hubrelease.lock import Lock
 from hubrelease.outside import Outside
@@ -17,7 +18,7 @@ from hubrelease.progress import SILENT, Progress
 from hubrelease.spec import Spec, load_spec
 from hubrelease.verifier import verify
 
-__all__ = ["build", "load_spec", "pin", "render_card", "seal", "verify"]
+__all__ = ["bench_report", "build", "load_spec", "pin", "render_card", "seal", "verify"]
 
 
 def outside_for(spec: Spec, offline: bool = False, progress: Progress = SILENT) -> Outside:
@@ -60,3 +61,11 @@ def render_card(spec: Spec, *, tree: str | Path | None = None) -> str:
     Example: `print(hubrelease.render_card(hubrelease.load_spec("examples/minilm"), tree="dist/minilm"))`
     """
     return render_spec(spec, outside_for(spec), Path(tree) if tree else None)
+
+
+def bench_report(baseline: str | Path, candidate: str | Path, *, exclude_unmatched: bool = False) -> dict[str, object]:
+    """The paired report of two runs of a decision benchmark (schemas/decision-report.schema.json) from their rows files.
+
+    Example: `hubrelease.bench_report("bf16.jsonl", "fp8.jsonl")["comparison"]`
+    """
+    return compare(Path(baseline), Path(candidate), exclude_unmatched)

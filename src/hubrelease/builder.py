@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from hubrelease import disclosure, identities, verify_release
+from hubrelease import disclosure, identities, receipts, verify_release
 from hubrelease import lock as locks
 from hubrelease.card_command import save_facts
 from hubrelease.errors import CheckFailed, OutsideError, Problem, SpecError, problem
@@ -178,7 +178,7 @@ def judge(spec: Spec, release: Release) -> tuple[Problem, ...]:
     unfit = [
         problem("waiver-fault", spec.where(f"/waive/{n}"), f"{code} {why}", "remove it") for n, code, why in unused_waivers(release, found)
     ]
-    judged = [*apply_waivers(release, found, strict=False), *unfit]
+    judged = [*apply_waivers(release, found, strict=False), *unfit, *receipts.warnings(spec, receipts.read_all(spec))]
     if any(p.severity == "error" for p in judged):
         raise CheckFailed(judged)
     return tuple(judged)

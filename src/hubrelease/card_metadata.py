@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from hubrelease.card_front import front_matter
 from hubrelease.card_text import FILE
-from hubrelease.cards import front_matter
 from hubrelease.checks import checks
 from hubrelease.errors import Problem
 from hubrelease.facts import Facts

@@ -12,32 +12,25 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hubrelease import beside, disclosure, resources
-from hubrelease.errors import CheckFailed, Problem, ReleaseError, Where, problem
-from hubrelease.facts import Facts, Figure
-from hubrelease.lock import LockedSource
+from hubrelease import beside, card_results, disclosure, free_text, resources, tables, typed_figures
+from hubrelease.card_front import front_matter
+from hubrelease.card_words import Words
+from hubrelease.errors import CheckFailed, Problem, Where, problem
+from hubrelease.facts import Facts
+from hubrelease.manifest import REPORT
 from hubrelease.markdown import FILTERS, left_open
-from hubrelease.spec import Omission, Spec
+from hubrelease.phrases import locales_of
+from hubrelease.pieces import BrokenMarks, Marker, Pieces, Placed, placed, traced
+from hubrelease.spec import Omission, Source, Spec
 from hubrelease.strict_yaml import UNFIT
 
 DEFAULT = "card.md.j2"
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """A table's cell: words or a figure, as `shown`."""
-
-    shown: str
-    figure: Figure | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    title: str
-    note: str | None
-    measured_by: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+CARD = "README.md"
+MAX_FOOTNOTES = 8  # of one receipt
+PACKED = ("fp8_dynamic", "nvfp4a16", "nvfp4", "w8a16", "w4a16")  # formats in compressed-tensors' layout
+RUNNERS = {"sm120": "container", "verify": "verify", "vllm": "vllm", "truss": "truss", "transformers": "transformers"}
+SCHEMES = {"hf": "hf://", "git": "git+", "folder": "file:", "pypi": "pkg:pypi/", "image": "oci://"}
+SERVED = ("text-generation", "image-text-to-text")  # tasks of vLLM's chat server
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,62 +44,271 @@ class SourceRow:
     note: str
 
 
+@dataclass(frozen=True, slots=True)
+class ReceiptRow:
+    """A receipt as the card lists it. `footnotes` say of each run in it how it was made."""
+
+    to: str
+    of: str | None
+    note: str | None
+    footnotes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """A card, and where each figure stands in it. `warnings` are about texts that release.yaml overrides."""
+
+    text: str
+    figures: tuple[Placed, ...]
+    warnings: tuple[Problem, ...] = ()
+
+
 def render(facts: Facts, report: Mapping[str, Any] | None = None) -> str:
-    """The card. `report` is the release's validation report. Raises CheckFailed with every figure and template problem."""
+    """README.md. `report` is the release's validation report. Raises CheckFailed with every figure and template problem."""
+    return rendered(facts, report).text
+
+
+def rendered(facts: Facts, report: Mapping[str, Any] | None = None, locale: str | None = None) -> Rendered:
+    """README.md, or the card in one language of card.locales alone, with its figures. CheckFailed as for `render`."""
+    problems = list(text_problems(facts))
+    mark, parts = Marker(), list[str]()
+    for language in [locale] if locale else readme_locales(facts.spec):
+        parts.append(one_language(facts, report, language, mark, problems))
+    try:
+        text, figures = placed(finished("\n\n".join(parts)), mark.figures)
+    except BrokenMarks:
+        message = "cuts a figure apart: a filter other than md, line and code was put on text that holds it"
+        text, figures = "", []
+        problems.append(problem("template-fault", Where(facts.spec.card.get("template", DEFAULT)), message, "place the figure whole"))
+    problems += control_characters(text, facts.spec)
+    if problems:
+        raise CheckFailed(dict.fromkeys(problems))
+    return Rendered(text, tuple(figures), tuple(overridden(facts)))
+
+
+def files(facts: Facts, report: Mapping[str, Any] | None = None) -> dict[str, str]:
+    """Every file that the card makes: README.md, docs/README.LOCALE.md, .eval_results/*.yaml. CheckFailed with every problem."""
+    made = {CARD: render(facts, report)}
+    for locale in apart_locales(facts.spec):
+        made[path_of(locale)] = rendered(facts, report, locale).text
+    return made | card_results.result_files(facts, tables.build(Words(facts, locales_of(facts.spec)[0], [])))
+
+
+def path_of(locale: str) -> str:
+    """Where a translation lies: in docs/, which is no part of the payload, so that a validation stays fresh."""
+    return f"docs/README.{locale}.md"
+
+
+def readme_locales(spec: Spec) -> tuple[str, ...]:
+    found = locales_of(spec)
+    return found if spec.card.get("locales_in") == "one" else found[:1]
+
+
+def apart_locales(spec: Spec) -> tuple[str, ...]:
+    return () if spec.card.get("locales_in") == "one" else locales_of(spec)[1:]
+
+
+def one_language(facts: Facts, report: Mapping[str, Any] | None, locale: str, mark: Marker, problems: list[Problem]) -> str:
+    """The card in one language, with marks; what is wrong is added to `problems`."""
     from hubrelease import templating
 
-    problems = list(markdown_problems(facts.spec))
-    blocks = TextBlocks(facts.spec.card.get("text", {}))
-    context = {
-        "spec": disclosure.document(facts.spec, facts.lock),
-        "card": facts.spec.card,
-        "front_matter": front_matter(facts),
-        "tables": build_tables(facts, problems),
-        "sources": [source_row(facts, s) for s in facts.lock.sources],
-        "omissions": omissions(facts),
-        "receipts": facts.spec.receipts,
-        "payload": facts.payload.facts if facts.payload else templating.Unbuilt(),
-        "payload_digest": facts.payload and facts.payload.digest,
-        "report": report,
-        "text": blocks,
-        "title": facts.spec.card.get("title") or facts.spec.name.split("/")[-1],
-        "license_reason": facts.spec.text("license_reason"),
-    }
-    text = ""
+    words = Words(facts, locale, problems)
+    blocks = TextBlocks(texts_of(words))
+    context = context_of(words, report, blocks, is_main=locale == locales_of(facts.spec)[0])
     try:
         texts, name = templates(facts.spec)
-        text = templating.run(texts, name, FILTERS, context)
-        problems += unplaced(facts.spec, blocks)
+        if name != DEFAULT:
+            problems += typed_figures.template_problems(name, texts[name])
+        text = templating.run(texts, name, FILTERS, context, mark)
     except CheckFailed as error:
         problems += error.problems
-    card = re.sub(r"\n{3,}", "\n\n", text).strip("\n") + "\n"
-    problems += control_characters(card, facts.spec)
-    if problems:
-        raise CheckFailed(problems)
-    return card
+        return ""
+    problems += unplaced(facts, blocks, locale)
+    return text
+
+
+def context_of(words: Words, report: Mapping[str, Any] | None, blocks: TextBlocks, is_main: bool) -> dict[str, Any]:
+    """The names that a template can use; docs/templates.md lists them."""
+    from hubrelease import templating
+
+    facts, spec = words.facts, words.facts.spec
+    built = tables.build(words)
+    sources = source_rows(facts)
+    card = {**spec.card, **({"summary": words.text(spec.card["summary"], "/card/summary", prose=True)} if "summary" in spec.card else {})}
+    payload: Any = templating.Unbuilt()
+    if facts.payload:
+        payload = {name: traced(value, "payload", f"payload:{name}") for name, value in facts.payload.facts.items()}
+    return {
+        "spec": disclosure.document(spec, facts.lock),
+        "card": card,
+        "front_matter": front_matter_of(facts, built, words.problems) if is_main else "",
+        "tables": built,
+        "sources": sources,
+        "pinned": bool(facts.lock.sources) or facts.pinned is not None,
+        "base": next((s for s in sources if s.name == spec.weights.source), None),
+        "omissions": omissions(facts),
+        "receipts": receipt_rows(facts),
+        "payload": payload,
+        "payload_digest": facts.payload and facts.payload.digest,
+        "report": traced(report, "receipt", REPORT) if report is not None else None,
+        "text": blocks,
+        "title": words.text(spec.card["title"], "/card/title") if "title" in spec.card else spec.name.split("/")[-1],
+        "license_reason": spec.text("license_reason"),
+        "say": words.say,
+        "locale": words.locale,
+        "figures": Named(words),
+        "converted": spec.weights.converts,
+        "packed": spec.weights.format in PACKED,
+        "runner": runner_of(spec),
+    }
+
+
+def front_matter_of(facts: Facts, built: list[tables.Table], problems: list[Problem]) -> str:
+    try:
+        return front_matter(facts, card_results.model_index(facts, built))
+    except CheckFailed as error:
+        problems += error.problems
+        return front_matter(facts)
+
+
+def runner_of(spec: Spec) -> str | None:
+    """What the quick start is for: the embedded runtime, else what the metadata says can load it, else nothing."""
+    if spec.runtime:
+        return RUNNERS.get(spec.runtime.kind)
+    if spec.card.get("library_name") == "vllm" or (spec.weights.converts and spec.card.get("pipeline_tag") in SERVED):
+        return "vllm"
+    return "transformers" if spec.card.get("library_name") == "transformers" and "pipeline_tag" in spec.card else None
+
+
+def omissions(facts: Facts) -> tuple[Omission, ...]:
+    return facts.spec.side_files.omit if facts.spec.side_files else ()
+
+
+def receipt_rows(facts: Facts) -> list[ReceiptRow]:
+    return [ReceiptRow(r.to, r.of, r.note, footnotes(facts, r.to)) for r in facts.spec.receipts]
+
+
+def footnotes(facts: Facts, receipt: str) -> tuple[str, ...]:
+    """What the receipt says of its runs, each different one once."""
+    from hubrelease.footnotes import footnote
+
+    found = dict.fromkeys(footnote(run) for run in facts.evaluations(receipt) if run.metrics)
+    return tuple(text for text in found if text)[:MAX_FOOTNOTES]
+
+
+def source_rows(facts: Facts) -> list[SourceRow]:
+    if facts.pinned is not None:
+        rows = [(name, row["uri"], row["revision"], row["license"]) for name, row in sorted(facts.pinned.items())]
+    elif not facts.lock.sources:
+        rows = [(s.name, asked_uri(s), s.revision or "", s.license) for s in facts.spec.sources]
+    else:
+        rows = [(s.name, disclosure.uri(facts.spec, facts.lock, s), s.revision, s.license) for s in facts.lock.sources]
+    notes = {source.name: source.note for source in facts.spec.sources}
+    return [SourceRow(name, uri, revision, licence or "", notes.get(name) or "") for name, uri, revision, licence in rows]
+
+
+def asked_uri(source: Source) -> str:
+    """The address of a source that is not pinned yet, as release.yaml gives it."""
+    return SCHEMES[source.kind] + source.locator.replace("==", "@")
+
+
+class Named:
+    """figures["name"] in a template: a figure of card.figures."""
+
+    def __init__(self, words: Words) -> None:
+        self._words = words
+
+    def __getitem__(self, name: str) -> Pieces:
+        if name not in self._words.facts.spec.card.get("figures", {}):
+            raise KeyError(name)
+        return Pieces(self._words.figure({"figure": name}, f"/card/figures/{name}"))
+
+
+# --------------------------------------------------------------------------------------------------------------- texts
 
 
 class TextBlocks:
     """Free text by name; remembers which names the template asked for, so that no text is lost without a word."""
 
-    def __init__(self, texts: Mapping[str, str]) -> None:
+    def __init__(self, texts: Mapping[str, Pieces]) -> None:
         self._texts, self._asked = texts, set[str]()
 
-    def __getitem__(self, key: str) -> str:
+    def __getitem__(self, key: str) -> Pieces:
         self._asked.add(key)
         return self._texts[key]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._texts)
 
-    def unplaced(self) -> list[str]:
-        return sorted(set(self._texts) - self._asked)
+
+def texts_of(words: Words) -> dict[str, Pieces]:
+    """The texts of one language: those of release.yaml, and for other names the marked blocks of the card that is there."""
+    card, kept = words.facts.spec.card, words.facts.kept.texts
+    ours = {key: words.text(text, f"/card/text/{key}", prose=True) for key, text in card.get("text", {}).items()}
+    main = locales_of(words.facts.spec)[0]
+    by_hand = {name.partition(".")[0]: name for name in kept if (name.partition(".")[2] or main) == words.locale}
+    for key in card.get("free_text", ()):
+        by_hand.setdefault(key, key if words.locale == main else f"{key}.{words.locale}")
+    marked = {key: Pieces([(free_text.marked(name, kept.get(name, "")), None)]) for key, name in by_hand.items()}
+    return marked | ours
 
 
-def unplaced(spec: Spec, blocks: TextBlocks) -> Iterator[Problem]:
-    for key in blocks.unplaced():
+def unplaced(facts: Facts, blocks: TextBlocks, locale: str) -> Iterator[Problem]:
+    for key in sorted(set(blocks) - blocks._asked):
         mend = "correct the name, or give the template a place for it: {{ text." + key + " }}"
-        yield problem("template-fault", spec.where(f"/card/text/{key}"), f'the template has no place for the text "{key}"', mend)
+        is_ours = key in facts.spec.card.get("text", {}) or key in facts.spec.card.get("free_text", ())
+        where = facts.spec.where(f"/card/text/{key}") if is_ours else Where(CARD)
+        yield problem("template-fault", where, f'the template has no place for the text "{key}"', mend)
+
+
+def overridden(facts: Facts) -> Iterator[Problem]:
+    """Marked blocks whose text release.yaml gives as well."""
+    for name in facts.kept.texts:
+        if name.partition(".")[0] in facts.spec.card.get("text", {}):
+            message = f'the marked block "{name}" is replaced: release.yaml gives this text, and wins'
+            mend = "move what was written by hand into release.yaml, or remove the text there"
+            yield problem("card-differs", Where(CARD), message, mend, severity="warning")
+
+
+def text_problems(facts: Facts) -> Iterator[Problem]:
+    """Texts that open a code block, a comment or an element and leave it open (the rest would vanish in it), or hold figures."""
+    texts = list(texts_in(facts.spec))
+    mend = "close it, or write it as code between backticks"
+    for pointer, text in texts:
+        if opened := left_open(text):
+            message = f"the text leaves {opened} open, which would swallow the rest of the card"
+            yield problem("spec-invalid", facts.spec.where(pointer), message, mend)
+    yield from typed_figures.text_problems(facts.spec, texts)
+    for name, text in facts.kept.texts.items():
+        if opened := left_open(text):
+            message = f'the marked block "{name}" leaves {opened} open, which would swallow the rest of the card'
+            yield problem("text-mark", Where(CARD, facts.kept.lines[name]), message, mend)
+    yield from typed_figures.kept_problems(CARD, facts.kept)
+
+
+def texts_in(spec: Spec) -> Iterator[tuple[str, str]]:
+    """(pointer, text) of every text of the publisher that the card shows as Markdown."""
+    card = spec.card
+    given: list[tuple[str, Any]] = [("/card/summary", card.get("summary"))]
+    given += [(f"/sources/{s.name}/note", s.note) for s in spec.sources]
+    given += [(f"/benchmarks/{i}/note", r.note) for i, r in enumerate(spec.receipts)]
+    given += [(f"/card/tables/{i}/note", table.get("note")) for i, table in enumerate(card.get("tables", ()))]
+    given += [(f"/card/text/{key}", text) for key, text in card.get("text", {}).items()]
+    for pointer, text in given:
+        if isinstance(text, Mapping):
+            yield from ((f"{pointer}/{locale}", inner) for locale, inner in text.items())
+        elif text:
+            yield pointer, text
+
+
+# ----------------------------------------------------------------------------------------------------------- templates
+
+
+def finished(text: str) -> str:
+    """One blank line at most between paragraphs, but in blocks that were written by hand."""
+    parts = free_text.apart(text)
+    parts[::2] = [re.sub(r"\n{3,}", "\n\n", part) for part in parts[::2]]
+    return "".join(parts).strip("\n") + "\n"
 
 
 def control_characters(card: str, spec: Spec) -> Iterator[Problem]:
@@ -117,116 +319,13 @@ def control_characters(card: str, spec: Spec) -> Iterator[Problem]:
         yield problem("template-fault", Where(spec.card.get("template", DEFAULT)), message, "put foreign text through the filter md")
 
 
-def markdown_problems(spec: Spec) -> Iterator[Problem]:
-    """Texts of release.yaml that open a code block, a comment or an element and leave it open: the rest would vanish in it."""
-    notes = [(f"/sources/{s.name}/note", s.note) for s in spec.sources]
-    notes += [(f"/benchmarks/{i}/note", r.note) for i, r in enumerate(spec.receipts)]
-    notes += [(f"/card/tables/{i}/note", table.get("note")) for i, table in enumerate(spec.card.get("tables", ()))]
-    texts = [(f"/card/text/{key}", text) for key, text in spec.card.get("text", {}).items()]
-    for pointer, text in [("/card/summary", spec.card.get("summary")), *notes, *texts]:
-        if text and (opened := left_open(text)):
-            yield problem("spec-invalid", spec.where(pointer), f"the text leaves {opened} open, which would swallow the rest of the card",
-                          "close it, or write it as code between backticks")  # fmt: skip
-
-
-def omissions(facts: Facts) -> tuple[Omission, ...]:
-    return facts.spec.side_files.omit if facts.spec.side_files else ()
-
-
-def build_tables(facts: Facts, problems: list[Problem]) -> list[Table]:
-    """The tables; what is wrong with them is added to `problems`."""
-    tables = []
-    for number, asked in enumerate(facts.spec.card.get("tables", ())):
-        at = f"/card/tables/{number}"
-        rows = [tuple(cells(facts, row, f"{at}/rows/{i}", problems)) for i, row in enumerate(asked["rows"])]
-        for i, row in enumerate(rows):
-            if len(row) != len(asked["columns"]):
-                where = facts.spec.where(f"{at}/rows/{i}")
-                problems.append(
-                    problem(
-                        "figure-fault",
-                        where,
-                        f"the row has {len(row)} cells, the table {len(asked['columns'])} columns",
-                        "add or remove cells",
-                    )
-                )
-        tables.append(
-            Table(
-                asked["title"],
-                asked.get("note"),
-                asked.get("measured_by", "publisher"),
-                tuple(asked["columns"]),
-                tuple(rows),
-            )
-        )
-    return tables
-
-
-UNITS = r"%|pp|points?|ms|s|x|×|W|FPS|[kMGT]?i?B(/s)?|tok(ens)?/s"
-TYPED = re.compile(rf"[-+−±~≈<>≤≥]?\s*[0-9][0-9,_]*(\.[0-9]+)?([eE][-+]?[0-9]+)?\s*({UNITS})?")
-
-
-def cells(facts: Facts, row: list[Any], pointer: str, problems: list[Problem]) -> Iterator[Cell]:
-    for number, asked in enumerate(row):
-        where = facts.spec.where(f"{pointer}/{number}")
-        if isinstance(asked, str):
-            if number and TYPED.fullmatch(asked.strip()):  # the first column holds labels
-                mend = "name its receipt, or state it: {spec: true, pointer: …}"
-                problems.append(problem("figure-fault", where, f'"{asked}" is a figure typed by hand, without a source', mend))
-            yield Cell(asked)
-            continue
-        try:
-            figure = facts.figure(asked, where)
-            yield Cell(figure.shown + (" (stated)" if figure.stated else ""), figure)
-        except ReleaseError as error:
-            problems += error.problems
-            yield Cell("")
-
-
-def source_row(facts: Facts, locked: LockedSource) -> SourceRow:
-    source = facts.spec.source(locked.name)
-    uri = disclosure.uri(facts.spec, facts.lock, locked)
-    return SourceRow(locked.name, uri, locked.revision, locked.license or "", (source.note if source else None) or "")
-
-
-FRONT_KEYS = ("language", "tags", "datasets", "metrics", "pipeline_tag", "library_name", "thumbnail")
-
-
-def front_matter(facts: Facts) -> str:
-    """The YAML block of the card, without its fences (hub-docs modelcard.md)."""
-    spec, card = facts.spec, facts.spec.card
-    values: dict[str, Any] = {"license": spec.license}
-    values |= {key: spec.document[key] for key in ("license_name", "license_link") if key in spec.document}
-    values |= {key: card[key] for key in FRONT_KEYS if key in card}
-    named = (("base_model", base_model(facts)), ("base_model_relation", card.get("base_model_relation")))
-    return yaml_text(values | {key: value for key, value in named if value})
-
-
-def yaml_text(values: Mapping[str, Any]) -> str:
-    """YAML that 1.1 and 1.2 readers take for the same: PyYAML would write the text 1e5 plain, a number for the Hub's reader."""
-    import yaml
-
-    class Dumper(yaml.SafeDumper):
-        pass
-
-    number = re.compile(r"[-+]?[0-9][0-9_]*(\.[0-9]*)?[eE][-+]?[0-9]+|0o[0-7]+")
-    Dumper.add_implicit_resolver("tag:yaml.org,2002:float", number, list("-+0123456789"))
-    text: str = yaml.dump(values, Dumper=Dumper, sort_keys=True, allow_unicode=True, width=10**6, default_flow_style=False)
-    return text
-
-
-def base_model(facts: Facts) -> str | list[str] | None:
-    if stated := facts.spec.card.get("base_model"):
-        found: str | list[str] = stated
-        return found
-    base = facts.spec.source("base_model")
-    is_named = base and base.kind == "hf" and base.name not in disclosure.hidden(facts.spec, facts.lock)
-    return base.locator if base and is_named else None
+def shipped() -> dict[str, str]:
+    return {p.name: p.read_text("utf-8") for p in sorted(resources.folder("templates").glob("*.j2"))}
 
 
 def templates(spec: Spec) -> tuple[dict[str, str], str]:
     """Every template by name, and the one to start from: the spec's own, which may extend card.md.j2."""
-    texts = {p.name: p.read_text("utf-8") for p in sorted(resources.folder("templates").glob("*.j2"))}
+    texts = shipped()
     own = spec.card.get("template")
     if own is None:
         return texts, DEFAULT

@@ -1,37 +1,41 @@
-"""A card beside its data: where README.md lies, and whether it is what the data renders to."""
+"""A card beside its data: whether README.md is what the data renders to."""
 
 from __future__ import annotations
 
 import difflib
+from collections.abc import Mapping
 from io import StringIO
 from pathlib import Path
 
 from hubrelease.errors import OutsideError, Problem, problem
-from hubrelease.spec import Spec, load_spec
 from hubrelease.workspace import write_durably
-
-
-def find_spec(path: Path) -> tuple[Spec, Path]:
-    """The spec of a folder or a release.yaml, and the README.md that goes with it."""
-    spec = load_spec(path)
-    return spec, spec.folder / "README.md"
 
 
 def compare(card: str, readme: Path) -> tuple[list[str], list[Problem]]:
     """The lines of a diff from README.md to `card` and, if they differ, one Problem (HR502)."""
-    try:
-        there = readme.read_bytes()
-    except FileNotFoundError:
-        there = b""
-    except OSError as error:
-        raise OutsideError(
-            problem("card-differs", str(readme), f"could not be read: {error.strerror}", "give yourself read access")
-        ) from None
+    there = read(readme)
     if there == card.encode():
         return [], []
     old, new = (StringIO(text, newline="\n").readlines() for text in (there.decode("utf-8", "backslashreplace"), card))
     lines = [shown(line) for line in difflib.unified_diff(old, new, readme.name, "rendered", n=2)]
-    return lines, [problem("card-differs", readme.name, "is not what its data renders to", "run `hubrelease card render -o README.md`")]
+    mend = f"run `hubrelease card render -o {readme.name}`; what is written by hand goes into release.yaml or a marked block"
+    return lines, [problem("card-differs", readme.name, "is not what its data renders to", mend)]
+
+
+def compare_all(files: Mapping[Path, str]) -> tuple[list[str], list[Problem]]:
+    """The same of several files."""
+    found = [compare(text, path) for path, text in files.items()]
+    return [line for lines, _ in found for line in lines], [p for _, problems in found for p in problems]
+
+
+def read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""
+    except OSError as error:
+        message = f"could not be read: {error.strerror}"
+        raise OutsideError(problem("card-differs", str(path), message, "give yourself read access")) from None
 
 
 def shown(line: str) -> str:

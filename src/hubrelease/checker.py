@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
-from hubrelease import beside
+from hubrelease import beside, receipts
 from hubrelease import lock as locks
 from hubrelease.card_command import last_build
 from hubrelease.card_metadata import metadata_problems
-from hubrelease.cards import render
+from hubrelease.cards import files
+from hubrelease.cards_kept import kept_beside
 from hubrelease.checks import checks
+from hubrelease.checks import hr611_results_non_finite as hr611
 from hubrelease.errors import Problem, ReleaseError, problem
+from hubrelease.evaluations import read
 from hubrelease.facts import Facts
 from hubrelease.lock import Lock
 from hubrelease.outside import cache_folder
@@ -99,11 +104,24 @@ def format_problems(spec: Spec) -> Iterator[Problem]:
 def card_problems(spec: Spec, lock: Lock | None) -> list[Problem]:
     """Receipts, figures and templates, as far as they need no build and no lock: what only those can tell is left for them."""
     try:
-        receipts = {path: value for path, (_, value) in read_all(spec).items()}
-        if lock is None:
-            return []
-        payload, report = last_build(spec, lock, cache_folder())
-        render(Facts(spec, lock, receipts, payload), report)
+        found = read_all(spec)
     except ReleaseError as error:
-        return [p for p in error.problems if not (p.kind == "figure-fault" and p.undecided)]
-    return []
+        return list(error.problems)
+    problems = [*receipts.warnings(spec, found), *non_finite_problems(spec, found)]
+    held = lock or Lock()
+    try:
+        payload, report = last_build(spec, held, cache_folder())
+        files(Facts(spec, held, {path: value for path, (_, value) in found.items()}, payload, kept=kept_beside(spec)), report)
+    except ReleaseError as error:
+        problems += [p for p in error.problems if not (p.kind == "figure-fault" and p.undecided)]
+    return problems
+
+
+def non_finite_problems(spec: Spec, found: Mapping[str, tuple[bytes, Any]]) -> Iterator[Problem]:
+    """NaN and infinities in receipts, as HR611 will find them in the release; a warning where they are waived."""
+    for receipt in spec.receipts:
+        waived = any(w.code == hr611.CHECK.code and w.file in (None, receipt.to) for w in spec.waivers)
+        runs = read(receipt.path, found[receipt.to][0])
+        for where, token in islice((place for run in runs for place in hr611.of_receipt(run)), hr611.MAX_SHOWN):
+            told = hr611.problem_of(where, token)
+            yield told.as_warning() if waived else told

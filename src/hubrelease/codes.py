@@ -211,6 +211,12 @@ CODES: dict[str, Code] = {
         "A runtime that is resolved anew at each build works one day and not the next.",
         "Write NAME==VERSION for each package, then run `hubrelease pin`.",
     ),
+    "runtime-incomplete": Code(
+        "HR402",
+        "The runtime that release.yaml asks for lacks a package that its code imports, or the files that it serves from.",
+        "The image would build, and fail at its first start.",
+        "Add what the message names, then run `hubrelease pin`.",
+    ),
     "template-fault": Code(
         "HR501",
         "A template of the card has an error, or uses a name that nothing defines.",
@@ -223,6 +229,12 @@ CODES: dict[str, Code] = {
         "A card that was edited by hand, or whose data changed, says something that nothing supports.",
         "Run `hubrelease card render -o README.md`, or `hubrelease seal`.",
     ),
+    "text-mark": Code(
+        "HR503",
+        "The mark of a free-text block of README.md is out of place: doubled, not closed, or no mark at all.",
+        "What was written by hand between the marks would be lost when the card is rendered again.",
+        "Write `<!-- hubrelease:text NAME -->` and `<!-- /hubrelease:text -->` on lines of their own, each name once.",
+    ),
     "figure-fault": Code(
         "HR601",
         "A figure of the card can't be found where it is said to be, or is not a finite number.",
@@ -231,9 +243,33 @@ CODES: dict[str, Code] = {
     ),
     "receipt-unreadable": Code(
         "HR602",
-        "A receipt is not strict JSON.",
+        "A receipt is not strict JSON (but for NaN and infinities, which are told apart), or is too large to be read.",
         "Figures must be read the same way by everybody.",
-        "Write the receipt again as JSON without NaN, Infinity or doubled keys.",
+        "Write the receipt again as UTF-8 JSON with each key once, and without the samples.",
+    ),
+    "receipt-kind": Code(
+        "HR605",
+        "A receipt is of no kind that is known, of two, or not of the one that release.yaml or the receipt itself says.",
+        "What was measured, with what and in which unit, would have to be guessed.",
+        "Write it as `kind: figures` (schemas/figures.schema.json), or say `kind` in its entry under benchmarks.",
+    ),
+    "decision-rows-invalid": Code(
+        "HR603",
+        "A line of a rows file is no run, session or row of a decision benchmark.",
+        "A figure over rows of which some can't be read is a figure of something else.",
+        "Correct the line, or run `hubrelease bench run` again.",
+    ),
+    "decision-runs-unmatched": Code(
+        "HR604",
+        "Two runs of a decision benchmark did not answer the same questions.",
+        "A difference between runs over different rows says nothing about the models.",
+        "Run the profile that lacks rows again over the same data set, or leave them out with --exclude-unmatched.",
+    ),
+    "plot-fault": Code(
+        "HR606",
+        "A plot of the card can't be made from what card.plots says.",
+        "A picture that shows something else than its data misleads more than a wrong number.",
+        "Read the message; the keys of a plot stand in schemas/release.schema.json under card.plots.",
     ),
     "usage": Code(
         "HR199",

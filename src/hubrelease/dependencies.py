@@ -38,7 +38,11 @@ class Dependency:
 
 def dependencies(release: Release) -> Iterator[Dependency]:
     """The rows that are objects with an address."""
-    value: Any = release.document
+    return of_document(release.document)
+
+
+def of_document(document: Mapping[str, Any]) -> Iterator[Dependency]:
+    value: Any = document
     for step in PATH:
         value = value.get(step) if isinstance(value, dict) else None
     for number, row in enumerate(value if isinstance(value, list) else ()):

@@ -36,10 +36,12 @@ def packages() -> Iterator[Item]:
     wanted = {
         "huggingface_hub": "",
         "safetensors": "",
+        "nh3": "preview",
         "torch": "convert",
         "triton": "runtime",
         "flashinfer-python": "runtime",
         "transformers": "runtime",
+        "matplotlib": "plots",
     }
     for name, extra in wanted.items():
         mend = f"pip install 'hubrelease[{extra}]'" if extra else "pip install --force-reinstall hubrelease"

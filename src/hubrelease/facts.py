@@ -1,88 +1,258 @@
 """Figures: value, unit, source, file and JSON pointer. What a card may say, and no fifth way (contract.md 3).
 
 A figure comes from a receipt (measured), the payload (computed), the lock, or the spec (stated by the publisher, and
-marked so). It is found by an RFC 6901 pointer and shown at a stated number of decimals, rounded half to even.
+marked so). It is found by an RFC 6901 pointer, or by the task and metric that an adapter reads from the receipt. A figure
+computed from others (formulas.py) keeps them as its operands. It is shown as amounts.py says.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from decimal import ROUND_HALF_EVEN, Context, Decimal
-from typing import Any
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
+from hubrelease import formulas
+from hubrelease.amounts import Amount, amount_of, byte_text, refuse_idle, refused, show, shown, shown_amount
 from hubrelease.errors import CheckFailed, Where, problem
+from hubrelease.free_text import NONE_KEPT, Kept
 from hubrelease.lock import Lock
 from hubrelease.payload import Payload
 from hubrelease.spec import Spec
 from hubrelease.strict_yaml import list_index, pointer_steps
 
+if TYPE_CHECKING:
+    from hubrelease.evaluations import Evaluation, Metric
+
+__all__ = ["MISSING", "Facts", "Figure", "byte_text", "refused", "resolve", "show"]
+SOURCES = ("receipt", "payload", "lock", "spec")
+FORM = ("as", "decimals", "unit", "sign")  # how a figure is shown, which one that refers to it can replace
+MAX_DEPTH = 32
+MAX_BITS = 400_000  # of all operands: what exact arithmetic does in milliseconds
+
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """`value` as found, `shown` as the card prints it. `source` is receipt, payload, lock or spec; `file` where it stands."""
+    """`value` as found, `shown` as the card prints it. `source` is receipt, payload, lock, spec or derived; `file` where it stands.
+
+    A derived figure has a `formula` (its name and reading) and `operands`; its file and pointer are empty.
+    """
 
     value: object
     shown: str
     source: str
     file: str
     pointer: str
+    formula: str = ""
+    operands: tuple[Figure, ...] = ()
+    amount: Amount | None = None
+    rounded: Fraction | None = None  # the number that `shown` says
 
     @property
     def stated(self) -> bool:
-        return self.source == "spec"
+        return any(leaf.source == "spec" for leaf in self.leaves())
+
+    def leaves(self) -> list[Figure]:
+        """The figures that were found rather than computed, each once."""
+        found: list[Figure] = []
+        stack, seen = [self], set[int]()
+        while stack:
+            figure = stack.pop()
+            if id(figure) not in seen:
+                seen.add(id(figure))
+                stack += reversed(figure.operands)
+                found += [] if figure.operands else [figure]
+        return found
+
+    def as_json(self) -> dict[str, Any]:
+        """For --json: a number that is no whole one as text, so that no digit is lost; what it was computed from, if it was."""
+        found = self.plain_json()
+        if self.source != "derived":
+            return found
+        found["operands"] = [one.plain_json() for one in self.operands]
+        return found | ({"from": [one.plain_json() for one in self.leaves()]} if any(one.operands for one in self.operands) else {})
+
+    def plain_json(self) -> dict[str, Any]:
+        value = self.value if isinstance(self.value, (str, int, float)) else str(self.value)
+        found: dict[str, Any] = {"shown": self.shown, "source": self.source, "value": value}
+        return found | ({"formula": self.formula} if self.source == "derived" else {"file": self.file, "pointer": self.pointer})
 
 
 @dataclass(frozen=True)
 class Facts:
-    """Everything that figures may come from. `payload` is None where nothing was built yet."""
+    """Everything that figures may come from. `payload` is None where nothing was built yet.
+
+    `pinned` replaces the lock where there is none any more: facts of sources by name, as a release's provenance has them.
+    `kept` are the texts that stand in marked blocks of the README.md that is there.
+    """
 
     spec: Spec
     lock: Lock
     receipts: Mapping[str, Any]
     payload: Payload | None
+    pinned: Mapping[str, Mapping[str, Any]] | None = None
+    kept: Kept = NONE_KEPT
+    found: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)  # what was worked out already
 
-    def figure(self, asked: Mapping[str, Any], where: Where) -> Figure:
-        """The figure that a cell of release.yaml asks for. CheckFailed (HR601) if it is not there or not finite."""
+    def figure(self, asked: Mapping[str, Any], where: Where, depth: int = 0) -> Figure:
+        """The figure that release.yaml asks for. CheckFailed (HR601) if it is not there, not finite or no comparison."""
+        if depth > MAX_DEPTH:
+            raise refused(where, "is computed from figures that are computed from it, or too many deep", "break the circle")
+        if "figure" in asked:
+            return self.figure(self.named(asked, where), where, depth + 1)
+        if "compute" in asked:
+            return self.computed(asked, where, depth)
         source, file, document = self.origin(asked, where)
-        pointer = asked["pointer"]
+        pointer = asked["pointer"] if "pointer" in asked else self.pointer_of(asked, where)
         value = resolve(document, pointer)
         if value is MISSING:
             raise refused(where, f"{file} has nothing at {pointer}", "correct the pointer, or the receipt")
-        return Figure(value, show(value, asked, where, file), source, file, pointer)
+        text, rounded = shown(value, {**asked, "pointer": pointer}, where, file)
+        amount = None if rounded is None else amount_of(value, asked, where, file)
+        return Figure(value, text, source, file, pointer, amount=amount, rounded=rounded)
+
+    # ------------------------------------------------------------------------------------------------ named and computed
+
+    def named(self, asked: Mapping[str, Any], where: Where) -> Mapping[str, Any]:
+        """What card.figures says under a name, shown as `asked` says where it says so."""
+        known = self.spec.card.get("figures", {})
+        name = asked["figure"]
+        if name not in known:
+            from hubrelease.hub_lists import nearest
+
+            near = nearest(str(name), list(known), 0.6)
+            hint = f'write "{near}"' if near else f"known: {', '.join(list(known)[:20]) or 'none'}"
+            raise refused(where, f'card.figures has no "{str(name)[:80]}"', hint)
+        return {**known[name], **{key: asked[key] for key in FORM if key in asked}}
+
+    def computed(self, asked: Mapping[str, Any], where: Where, depth: int) -> Figure:
+        name = asked["compute"]
+        formula = formulas.FORMULAS[name]
+        operands = [self.operand(one, where, depth) for one in asked["of"]]
+        if formula.takes not in (None, len(operands)):
+            raise refused(where, f"{name} takes {formula.takes} figures, not {len(operands)}", f"{name} is {formula.reading}")
+        kind = self.kind_for(name, operands, where)
+        if formula.compares:
+            self.refuse_unlike(operands, where)
+        numbers = [number_of(one, bool(asked.get("rounded")), where) for one in operands]
+        amount = Amount(applied(name, numbers, where), kind, BASES.get(kind, ""))
+        form = {"as": formula.form, **({"sign": True} if formula.sign else {}), **{key: asked[key] for key in FORM if key in asked}}
+        refuse_idle(form["as"], asked, where)
+        text, rounded = shown_amount(amount, form, where)
+        reading = f"{name}: {formula.reading}{', of the figures as shown' if asked.get('rounded') else ''}"
+        return Figure(amount.number, text, "derived", "", "", reading, tuple(operands), amount, rounded)
+
+    def operand(self, one: object, where: Where, depth: int) -> Figure:
+        """A name of card.figures, or a figure. Those by name are worked out once."""
+        if not isinstance(one, str):
+            return self.figure(one, where, depth + 1)  # type: ignore[arg-type]  # a mapping by the schema
+        key = f"figure {one}"
+        if key not in self.found:
+            self.found[key] = self.figure({"figure": one}, where, depth + 1)
+        figure: Figure = self.found[key]
+        return figure
+
+    def kind_for(self, name: str, operands: list[Figure], where: Where) -> str:
+        """Of times and sizes, and only of them together, a sum is one too."""
+        kinds = {one.amount.kind for one in operands if one.amount}
+        formula = formulas.FORMULAS[name]
+        if len(kinds) > 1 and (formula.compares or formula.keeps_kind):
+            raise refused(where, f"{name} of figures of different kinds", "give each its unit (`from`)")
+        return kinds.pop() if formula.keeps_kind and kinds else ""
+
+    def refuse_unlike(self, operands: list[Figure], where: Where) -> None:
+        from hubrelease.comparisons import unlike
+
+        mine, other = ([(leaf.file, leaf.pointer) for leaf in one.leaves() if leaf.source == "receipt"] for one in operands)
+        if reason := unlike(mine, other, self.measured):
+            raise refused(where, f"compares runs that were not made alike: {reason}", "run both alike, or leave the comparison out")
+
+    # --------------------------------------------------------------------------------------------- where figures come from
 
     def origin(self, asked: Mapping[str, Any], where: Where) -> tuple[str, str, object]:
-        given = [key for key in ("receipt", "payload", "lock", "spec") if key in asked]
+        given = [key for key in SOURCES if key in asked]
         if len(given) != 1:
-            raise refused(where, "a figure has exactly one of receipt, payload, lock, spec", "give one")
+            raise refused(where, "a figure has exactly one of receipt, payload, lock, spec", "give one, or `figure`, or `compute`")
         name = asked[given[0]]
         if given[0] == "receipt":
             if name not in self.receipts:
                 raise refused(where, f'"{name}" is no receipt of this release', f"known: {', '.join(self.receipts) or 'none'}")
             return "receipt", name, self.receipts[name]
         if given[0] == "lock":
-            locked = self.lock.source(name)
-            if locked is None:
-                raise refused(where, f'the lock has no source "{name}"', "correct the name")
-            facts = {
-                "revision": locked.revision,
-                "license": locked.license,
-                "files": len(locked.files),
-                "bytes": sum(f.size for f in locked.files),
-            }
-            return "lock", f"release.lock.json#{name}", facts
+            file = "release.lock.json" if self.pinned is None else "MODEL_PROVENANCE.json"
+            return "lock", f"{file}#{name}", self.locked(name, where)
         if given[0] == "spec":
             return "spec", "release.yaml", self.spec.document
         if self.payload is None:
-            message = f"payload:{name}{asked['pointer']} is known only after a build"
+            message = f"payload:{name}{asked.get('pointer', '')} is known only after a build"
             unknown = problem("figure-fault", where, message, "build first, or give --tree DIR")
             raise CheckFailed(replace(unknown, undecided=True))
         return "payload", f"payload:{name}", self.payload.facts.get(name, {})
 
+    def locked(self, name: str, where: Where) -> Mapping[str, Any]:
+        locked = self.lock.source(name)
+        if self.pinned is not None and name in self.pinned:
+            return self.pinned[name]
+        if locked is None and not self.lock.sources and self.pinned is None:
+            unknown = problem(
+                "figure-fault", where, f"a fact of the lock on {name} is known only when it is pinned", "run `hubrelease pin`"
+            )
+            raise CheckFailed(replace(unknown, undecided=True))
+        if locked is None:
+            raise refused(where, f'the lock has no source "{name}"', "correct the name")
+        size = sum(f.size for f in locked.files)
+        return {"revision": locked.revision, "license": locked.license, "files": len(locked.files), "bytes": size}
+
+    def evaluations(self, receipt: str) -> list[Evaluation]:
+        """What an adapter reads from a receipt; the model too where another receipt describes the run (HELM, MTEB)."""
+        if "evaluations" not in self.found:
+            from hubrelease.described_runs import joined
+            from hubrelease.evaluations import Receipt, evaluations_of
+
+            kinds = {r.to: r.kind for r in self.spec.receipts}
+            runs = (run for name, value in self.receipts.items() for run in evaluations_of(Receipt(name, value), kinds.get(name)))
+            self.found["evaluations"] = joined(runs)
+        return [run for run in self.found["evaluations"] if run.file == receipt]
+
+    def tasks(self, receipt: str) -> dict[str, list[Metric]]:
+        """The metrics of a receipt by their tasks."""
+        key = f"tasks {receipt}"
+        if key not in self.found:
+            found: dict[str, list[Metric]] = {}
+            for metric in (metric for run in self.evaluations(receipt) for metric in run.metrics):
+                found.setdefault(metric.task, []).append(metric)
+            self.found[key] = found
+        by_task: dict[str, list[Metric]] = self.found[key]
+        return by_task
+
+    def measured(self, receipt: str, pointer: str) -> tuple[Evaluation, Metric] | None:
+        """What an adapter says of the value at a pointer."""
+        key = f"measured {receipt}"
+        if key not in self.found:
+            self.found[key] = {metric.pointer: (run, metric) for run in self.evaluations(receipt) for metric in run.metrics}
+        found: tuple[Evaluation, Metric] | None = self.found[key].get(pointer)
+        return found
+
+    def pointer_of(self, asked: Mapping[str, Any], where: Where) -> str:
+        """The pointer of the one value that fits task, metric and filter."""
+        wanted = {key: asked[key] for key in ("task", "metric", "filter") if key in asked}
+        if "receipt" not in asked or "task" not in asked:
+            raise refused(where, "a figure has a pointer, or a receipt and a task", "add `pointer`, or `task` and `metric`")
+        by_task = self.tasks(asked["receipt"])
+        found = [m for m in by_task.get(asked["task"], ()) if all(getattr(m, key) == value for key, value in wanted.items())]
+        if len(found) == 1:
+            return found[0].pointer
+        said = ", ".join(f"{key} {value}" for key, value in wanted.items())
+        if not found:
+            tasks = [m.name for m in by_task.get(asked["task"], ())] or list(by_task)
+            mend = f"it has {', '.join(tasks[:20])}" if tasks else "no adapter reads this receipt: give a pointer"
+            raise refused(where, f"{asked['receipt']} has no {said}", mend)
+        several = ", ".join(dict.fromkeys(m.name for m in found))
+        raise refused(where, f"{asked['receipt']} has {len(found)} values for {said}: {several[:200]}", "say which `metric` and `filter`")
+
 
 MISSING = object()
-EXACT = Context(prec=6000, rounding=ROUND_HALF_EVEN)  # a receipt's number has 4,300 digits at most: Python reads no longer ones
+BASES = {"time": "s", "size": "B"}
 
 
 def resolve(document: object, pointer: str) -> object:
@@ -98,49 +268,18 @@ def resolve(document: object, pointer: str) -> object:
     return value
 
 
-def show(value: object, asked: Mapping[str, Any], where: Where, file: str) -> str:
-    """The figure as text: `as` percent × 100, bytes as MB or GB, thousands with commas, decimals half to even."""
-    form = asked.get("as", "text" if isinstance(value, str) else "number")
-    if idle := [key for key in IDLE.get(form, ()) if key in asked]:
-        raise refused(where, f'"{idle[0]}" has no effect with `as: {form}`', f'remove "{idle[0]}"')
-    unit = f" {asked['unit']}" if "unit" in asked else ""
-    if form == "text":
-        if not isinstance(value, str):
-            raise refused(where, f"{file}{asked['pointer']} is {type(value).__name__}, not text", "leave out `as: text`")
-        return value + unit
-    if isinstance(value, bool) or not (isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))):
-        raise refused(
-            where,
-            f"{file}{asked['pointer']} is {str(value)[:40]!r}, not a finite number",
-            "correct the pointer, or the receipt",
-        )
-    number = Decimal(repr(value) if isinstance(value, float) else value)
-    if form == "bytes":
-        return byte_text(number, asked.get("decimals", 2))
-    if form == "percent":
-        return rounded(number.scaleb(2, EXACT), asked.get("decimals")) + (unit or "%")
-    return rounded(number, asked.get("decimals")) + unit
+def number_of(one: Figure, as_shown: bool, where: Where) -> Fraction:
+    if one.amount is None or one.rounded is None:
+        raise refused(where, f"{one.file}{one.pointer} is text, and nothing can be computed with it", "correct the pointer")
+    return one.rounded if as_shown else one.amount.number
 
 
-IDLE = {"text": ("decimals",), "bytes": ("unit",)}
-
-
-def rounded(number: Decimal, decimals: int | None) -> str:
-    if decimals is not None:
-        number = number.quantize(Decimal(1).scaleb(-decimals), context=EXACT)
-    return f"{number:z,f}"  # z: no minus sign before a zero
-
-
-def byte_text(number: Decimal, decimals: int = 2) -> str:
-    """Bytes in the largest unit that does not show less than 1: 999,999 bytes are 1.00 MB, not 1,000.00 kB."""
-    if number < 1000:
-        return f"{number:,f} bytes"
-    for unit, power in (("kB", 3), ("MB", 6)):
-        shown = rounded(number.scaleb(-power, EXACT), decimals)
-        if "," not in shown:
-            return f"{shown} {unit}"
-    return f"{rounded(number.scaleb(-9, EXACT), decimals)} GB"
-
-
-def refused(where: Where, message: str, mend: str) -> CheckFailed:
-    return CheckFailed(problem("figure-fault", where, message, mend))
+def applied(name: str, numbers: list[Fraction], where: Where) -> Fraction:
+    if sum(n.numerator.bit_length() + n.denominator.bit_length() for n in numbers) > MAX_BITS:
+        raise refused(where, f"{name} of numbers of so many digits is not computed", "compute it from fewer")
+    try:
+        return formulas.FORMULAS[name].apply(numbers)
+    except ZeroDivisionError:
+        raise refused(where, f"{name} would divide by zero", "correct the receipt, or leave the figure out") from None
+    except ValueError as error:
+        raise refused(where, f"{name}: {error}", "ask for the other one") from None

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from decimal import Decimal
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
 
-from hubrelease.facts import byte_text
+from hubrelease.amounts import byte_text, rounded
+from hubrelease.pieces import Pieces, figure_in, one, outside_marks
 from hubrelease.verify_release import escape
 
 VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
@@ -14,13 +17,34 @@ CLOSED_BY_THE_NEXT = {"p", "li", "dt", "dd", "td", "th", "tr", "thead", "tbody",
 
 def one_line(value: object) -> str:
     """On one line: blanks of every kind are one blank, control and invisible characters are visible escapes."""
-    return escape(re.sub(r"\s+", " ", str(value)).strip())
+    if isinstance(value, Pieces):
+        return in_pieces(value, plain_line)
+    return outside_marks(str(value), plain_line).strip()
+
+
+def plain_line(text: str) -> str:
+    return escape(re.sub(r"\s+", " ", text))
 
 
 def escape_markdown(value: object) -> str:
     """Foreign text inside a table or a sentence: one line, no markup, no HTML, no template syntax."""
-    line = one_line(value).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    if isinstance(value, Pieces):
+        return in_pieces(value, escaped_line)
+    return outside_marks(str(value), escaped_line).strip()
+
+
+def escaped_line(text: str) -> str:
+    line = plain_line(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return re.sub(r"([\\`*_\[\]|{}#!~])", r"\\\1", line)
+
+
+def in_pieces(value: Pieces, change: Callable[[str], str]) -> Pieces:
+    """`change` of each part, without blanks at either end of the whole."""
+    segments = list(value.each(change).segments)
+    if segments:
+        segments[0] = (segments[0][0].lstrip(), segments[0][1])
+        segments[-1] = (segments[-1][0].rstrip(), segments[-1][1])
+    return Pieces(segments)
 
 
 def code(value: object) -> str:
@@ -28,18 +52,35 @@ def code(value: object) -> str:
     line = one_line(value)
     ticks = "`" * (max(map(len, re.findall("`+", line)), default=0) + 1)
     pad = " " if "`" in (line[:1], line[-1:]) else ""
-    return f"{ticks}{pad}{line}{pad}{ticks}"
+    inner = line.segments if isinstance(line, Pieces) else ((line, None),)
+    return Pieces([(ticks + pad, None), *inner, (pad + ticks, None)])
 
 
 def byte_size(number: int) -> str:
-    return byte_text(Decimal(number))
+    return of_figure(number, byte_text(Fraction(number)))
 
 
 def thousands(number: int) -> str:
-    return f"{number:,}"
+    return of_figure(number, f"{number:,}")
 
 
-FILTERS = {"md": escape_markdown, "line": one_line, "code": code, "bytes": byte_size, "thousands": thousands}
+def percent(number: float, decimals: int = 1) -> str:
+    """A fraction as a percentage, rounded half to even."""
+    return of_figure(number, rounded(Fraction(str(number)) * 100, decimals) + "%")
+
+
+def fixed(number: float, decimals: int) -> str:
+    """A number to so many decimals, rounded half to even."""
+    return of_figure(number, rounded(Fraction(str(number)), decimals))
+
+
+def of_figure(number: object, text: str) -> str:
+    figure = figure_in(number)
+    return text if figure is None else one(replace(figure, shown=text))
+
+
+FILTERS = {"md": escape_markdown, "line": one_line, "code": code, "bytes": byte_size, "thousands": thousands, "percent": percent,
+           "fixed": fixed}  # fmt: skip
 
 
 # --------------------------------------------------------------------------------------------------- what a text opens

@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from hubrelease.manifest import Entry
 from hubrelease.verify_release import Folder, in_payload, strict_json
 
 CONVERSION, MAX_MANIFEST_BYTES = "conversion_manifest.json", 512 * 2**20
+MAX_REASONS = 12
 
 
 @dataclass(frozen=True)
@@ -38,9 +40,27 @@ def conversion_facts(root: Path, entries: Iterable[Entry]) -> dict[str, Any]:
         return {}
     try:
         value = strict_json(Folder(root).read(CONVERSION, MAX_MANIFEST_BYTES))
-        return {"conversion": {**value["totals"], "format": value["format"], "arithmetic": value["arithmetic"]}}
-    except (OSError, ValueError, KeyError, TypeError):
+        facts = {**value["totals"], "format": value["format"], "arithmetic": value["arithmetic"]}
+        return {"conversion": {**facts, "kept": kept_by_reason(value["kept"], value["tensors"])}}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}
+
+
+def kept_by_reason(kept: Mapping[str, str], rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Modules that could have been quantised and were not: reason, number of modules, parameters; the most parameters first.
+
+    Reasons that name a module are many and small: beyond MAX_REASONS they are counted together.
+    """
+    elements = {row["name"]: prod(row["shape"]) for row in rows if row["relation"] in ("identical", "renamed")}
+    modules: Counter[str] = Counter(kept.values())
+    parameters: Counter[str] = Counter()
+    for module, reason in kept.items():
+        parameters[reason] += elements.get(f"{module}.weight", 0)
+    order = sorted(modules, key=lambda reason: (-parameters[reason], reason))
+    found = [{"reason": reason, "modules": modules[reason], "parameters": parameters[reason]} for reason in order[:MAX_REASONS]]
+    if rest := order[MAX_REASONS:]:
+        found.append({"reason": "other reasons", "modules": sum(modules[r] for r in rest), "parameters": sum(parameters[r] for r in rest)})
+    return found
 
 
 def weight_facts(root: Path, entries: Iterable[Entry]) -> dict[str, Any]:

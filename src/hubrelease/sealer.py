@@ -17,7 +17,8 @@ from pathlib import Path
 from hubrelease import beside, builder, identities, verify_release
 from hubrelease.builder import Built
 from hubrelease.card_command import save_facts
-from hubrelease.cards import render
+from hubrelease.cards import files
+from hubrelease.cards_kept import kept_beside
 from hubrelease.checks import as_problem
 from hubrelease.digest import sha256
 from hubrelease.errors import CheckFailed, OutsideError, problem
@@ -27,6 +28,7 @@ from hubrelease.lock import Lock
 from hubrelease.manifest import REPORT, Entry, payload_digest, release_digest, role_of
 from hubrelease.outside import Outside
 from hubrelease.payload import measure
+from hubrelease.plots import pictures
 from hubrelease.provenance import statement
 from hubrelease.receipts import read_all
 from hubrelease.release import Release
@@ -150,11 +152,13 @@ def make(spec: Spec, lock: Lock, root: Path, entries: list[Entry]) -> dict[str, 
     if CARD in there and "card" not in spec.document:
         return made  # a card that somebody wrote is kept while release.yaml asks for none
     payload = measure(root, [e for e in rows if e.path not in made or e.role != "weights"])
-    facts = Facts(spec, lock, {path: value for path, (_, value) in receipts.items()}, payload)
-    made[CARD] = render(facts, verify_release.strict_json(made[REPORT])).encode()
-    if CARD in there and there[CARD].sha256 not in (sha256(made[CARD]), sealed_digest(root, CARD)):
-        mend = "move it away, or remove the card section of release.yaml to keep it as it is"
-        raise CheckFailed(problem("target-occupied", CARD, "was written or edited by hand, and would be lost", mend))
+    facts = Facts(spec, lock, {path: value for path, (_, value) in receipts.items()}, payload, kept=kept_beside(spec))
+    texts = files(facts, verify_release.strict_json(made[REPORT]))
+    for path, data in ({path: text.encode() for path, text in texts.items()} | pictures(facts)).items():
+        made[path] = data
+        if path in there and there[path].sha256 not in (sha256(made[path]), sealed_digest(root, path)):
+            mend = "put what you wrote between marks (docs/cards.md), move it away, or remove the card section to keep it as it is"
+            raise CheckFailed(problem("target-occupied", path, "was written or edited by hand, and would be lost", mend))
     return made
 
 

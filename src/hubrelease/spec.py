@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from hubrelease import resources, strict_yaml
+from hubrelease.card_rules import card_problems
 from hubrelease.errors import Problem, SpecError, Where, problem
 from hubrelease.includes import load_merged
 from hubrelease.schema_problems import shown, validate
@@ -105,6 +106,7 @@ class Receipt:
     to: str
     of: str | None = None
     note: str | None = None
+    kind: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,14 +184,21 @@ def load_spec(path: str | Path = ".") -> Spec:
     def locate(pointer: str) -> Where:
         return Where(*strict_yaml.find(node, pointer), pointer)
 
-    faults = validate(value, schema, locate)
-    sound = sound_parts(value, faults)
-    faults += [*source_problems(sound, locate), *path_problems(sound, locate), *unsupported(sound, locate)]
-    faults += [*reference_problems(sound, value.get("sources", {}), locate)] if isinstance(value.get("sources", {}), dict) else []
+    faults = faults_of(value, locate)
     if faults:
         raise SpecError(sorted(faults, key=lambda p: (p.where.file, p.where.line or 0)))
     value.pop("include", None)
     return to_spec(file, value, node)
+
+
+def faults_of(value: dict[str, Any], locate: Callable[[str], Where]) -> list[Problem]:
+    """What is wrong with a spec as a JSON value: against the schema, across its keys, and what this version can't do yet."""
+    faults = validate(value, resources.schema("release"), locate)
+    sound = sound_parts(value, faults)
+    faults += [*source_problems(sound, locate), *path_problems(sound, locate), *unsupported(sound, locate)]
+    faults += card_problems(sound, locate)
+    faults += [*reference_problems(sound, value.get("sources", {}), locate)] if isinstance(value.get("sources", {}), dict) else []
+    return faults
 
 
 def sound_parts(value: dict[str, Any], faults: Iterable[Problem]) -> dict[str, Any]:
@@ -344,6 +353,8 @@ def source_references(value: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def release_paths(value: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    for number, item in enumerate(value.get("card", {}).get("plots", ())):
+        yield f"/card/plots/{number}/file", item["file"]
     for number, item in enumerate(value.get("files", ())):
         yield f"/files/{number}/to", item["to"]
     for number, item in enumerate(value.get("benchmarks", ())):
@@ -353,10 +364,8 @@ def release_paths(value: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 SUPPORTED_FORMATS = (*PASS_THROUGH, "fp8_block", "fp8_dynamic", "nvfp4a16", "nvfp4", "modelopt_nvfp4", "w8a16", "w4a16")
+SUPPORTED_RUNTIMES = ("verify", "sm120")
 LATER: dict[str, str] = {
-    "/card/locales": "several languages",
-    "/card/model_index": "model-index",
-    "/card/eval_results": ".eval_results",
     "/validation": "validation on a device",
     "/publish/sha256sums": "SHA256SUMS",
     "/publish/manifest": "manifest.json",
@@ -391,13 +400,10 @@ def unsupported(value: dict[str, Any], locate: Any) -> Iterator[Problem]:
             inner = inner.get(step) if isinstance(inner, dict) else None
         if inner is not None:
             yield problem("not-supported", locate(pointer), f"{what} is not supported by this version", "remove the key")
-    if value.get("runtime", {}).get("kind", "verify") != "verify":
-        yield problem(
-            "not-supported",
-            locate("/runtime/kind"),
-            f"the runtime {value['runtime']['kind']} is not supported by this version",
-            "use verify",
-        )
+    kind = value.get("runtime", {}).get("kind", SUPPORTED_RUNTIMES[0])
+    if kind not in SUPPORTED_RUNTIMES:
+        mend = f"use {' or '.join(SUPPORTED_RUNTIMES)}"
+        yield problem("not-supported", locate("/runtime/kind"), f"the runtime {kind} is not supported by this version", mend)
 
 
 # ---------------------------------------------------------------------------------------------------------- to values
@@ -471,7 +477,7 @@ def to_runtime(value: dict[str, Any] | None) -> Runtime | None:
 
 
 def to_receipt(value: dict[str, Any]) -> Receipt:
-    return Receipt(value["receipt"], receipt_path(value), value.get("of"), value.get("note"))
+    return Receipt(value["receipt"], receipt_path(value), value.get("of"), value.get("note"), value.get("kind"))
 
 
 def receipt_path(value: dict[str, Any]) -> str:

@@ -8,8 +8,10 @@ steps, whatever it loops over.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import replace
+from functools import lru_cache
 from types import FrameType
 from typing import Any
 
@@ -22,6 +24,7 @@ from hubrelease.errors import CheckFailed, Where, problem
 MAX_STEPS = 500_000  # lines of the compiled template; the default card takes some 20 a table row
 MEND = "correct the template; see docs/templates.md for the names it can use"
 RANDOM_OR_PADDING = ("random", "center", "indent", "format", "pprint", "xmlattr", "urlize")  # chance, and text of any length
+MARK: ContextVar[Callable[[object], object]] = ContextVar("mark")
 TEXT_METHODS = ("center", "ljust", "rjust", "zfill", "expandtabs")
 
 
@@ -53,7 +56,9 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return super().call_binop(context, operator, left, right)
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
-        return super().is_safe_attribute(obj, attr, value) and not (isinstance(obj, str) and attr in TEXT_METHODS)
+        """Of numbers none but their figure: `to_bytes` makes memory of any size."""
+        is_large = (isinstance(obj, str) and attr in TEXT_METHODS) or (isinstance(obj, (int, float)) and attr != "figure")
+        return super().is_safe_attribute(obj, attr, value) and not is_large
 
     def wrap_str_format(self, value: Any) -> Any:
         if super().wrap_str_format(value) is not None:
@@ -83,16 +88,25 @@ def scalar(value: object) -> object:
     raise TypeError(f"{'nothing' if value is None else 'a ' + type(value).__name__} can't be printed; name a part of it")
 
 
-def environment(texts: Mapping[str, str], filters: Mapping[str, Any]) -> Sandbox:
-    """An environment of the templates `texts`, {name: source}. Each is compiled under its own name, so that errors show it."""
+def printed(value: object) -> object:
+    """What becomes of a value that a template prints."""
+    return MARK.get()(scalar(value))
+
+
+@lru_cache(8)
+def environment(texts: tuple[tuple[str, str], ...], filters: tuple[tuple[str, Any], ...]) -> Sandbox:
+    """An environment of the templates `texts`, (name, source). Each is compiled under its own name, so that errors show it; once."""
+    sources = dict(texts)
     made = Sandbox(
-        loader=jinja2.FunctionLoader(lambda name: (texts[name], name, None) if name in texts else None),
+        loader=jinja2.FunctionLoader(lambda name: (sources[name], name, None) if name in sources else None),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
         autoescape=False,
-        finalize=scalar,
+        finalize=printed,
+        auto_reload=False,
+        optimized=False,  # folding constants takes longer than it saves in one run
     )
     made.filters.update(filters)
     for name in RANDOM_OR_PADDING:
@@ -101,11 +115,15 @@ def environment(texts: Mapping[str, str], filters: Mapping[str, Any]) -> Sandbox
     return made
 
 
-def run(texts: Mapping[str, str], name: str, filters: Mapping[str, Any], context: Mapping[str, Any]) -> str:
-    """The text of the template `name`. CheckFailed (HR501) with file and line; HR601 for a fact that only a build gives."""
-    outer = sys.gettrace()
+def run(texts: Mapping[str, str], name: str, filters: Mapping[str, Any], context: Mapping[str, Any],
+        mark: Callable[[object], object] = scalar) -> str:  # fmt: skip
+    """The text of the template `name`; `mark` is put on every value that it prints.
+
+    CheckFailed (HR501) with file and line; HR601 for a fact that only a build gives.
+    """
+    outer, token = sys.gettrace(), MARK.set(mark)
     try:
-        template = environment(texts, filters).get_template(name)
+        template = environment(tuple(texts.items()), tuple(filters.items())).get_template(name)
         sys.settrace(Steps(MAX_STEPS))
         return template.render(context)
     except NotBuilt as error:
@@ -121,6 +139,7 @@ def run(texts: Mapping[str, str], name: str, filters: Mapping[str, Any], context
         raise CheckFailed(problem("template-fault", where(error, name, texts), message[:300] or type(error).__name__, MEND)) from None
     finally:
         sys.settrace(outer)
+        MARK.reset(token)
 
 
 def where(error: BaseException, name: str, texts: Mapping[str, str]) -> Where:

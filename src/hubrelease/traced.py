@@ -30,7 +30,8 @@ def vocabulary(release: Release) -> Vocabulary:
     names = {word: e.model for e in others if e.model for word in keys_of(e.model, release.subjects.declared.get(e.file, ""))}
     foreign = {word for word in bases | set(names) if len(word) >= SHORT}
     elsewhere = {word: model for word, model in names.items() if word not in mine}
-    return Vocabulary(release.evaluations, frozenset(mine - {""}), elsewhere, frozenset(foreign - mine))
+    named = tuple(e for e in release.evaluations if e.has_tasks)
+    return Vocabulary(named, frozenset(mine - {""}), elsewhere, frozenset(foreign - mine))
 
 
 def keys_of(model: str, declared: str) -> set[str]:

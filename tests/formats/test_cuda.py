@@ -104,7 +104,7 @@ out = {"scales": "*fp32", "errors": "*i64", "sources": "*i64", "largest": "*fp32
 print(ptx(cuda.fp8_block_kernel, out, ["columns"], 8, HARDWARE=True, MEASURE=True))
 for divides in (True, False):
     more = {**out, "scales": "*u8", "shared": "*fp32", "steps": "*fp32"}
-    print(ptx(cuda.nvfp4_kernel, more, ["rows", "groups"], 1, DIVIDES=divides, ROWS=cuda.ROWS, FAST=True, MEASURE=True))
+    print(ptx(cuda.nvfp4_kernel, more, ["rows", "groups"], 1, DIVIDES=divides, ROWS=cuda.ROWS, GROUPS=cuda.GROUPS, FAST=True, MEASURE=True))
 """
 
 

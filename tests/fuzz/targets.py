@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 from hubrelease import card_text, verify_release, weights
 from hubrelease.containers import Containers
+from hubrelease.decisions.columns import Side
+from hubrelease.decisions.rows_file import RowsFile
 from hubrelease.errors import SpecError
 from hubrelease.release import Release
 from hubrelease.strict_yaml import compose, find, typed
@@ -63,16 +66,28 @@ def card(data: bytes) -> None:
     assert found is not None
 
 
+def decision_rows(data: bytes) -> None:
+    """The reader of rows files: rows, or problems with a line. What it gives on can be scored."""
+    file = RowsFile(Path("rows.jsonl"), io.BytesIO(data))
+    side = Side()
+    for row in file.rows():
+        if row.status == "ok":
+            side.add(row)
+    assert file.run.header or file.problems
+    assert all(found.where.line for found in file.problems)
+
+
 def release(files: dict[str, bytes]) -> Release:
     empty = verify_release.Result(verify_release.Provenance(None, [], []), {}, [], [], 0, 0)
     return Release(Path("nowhere"), empty, files)
 
 
-TARGETS = {target.__name__: target for target in (container, provenance, index, yaml, card)}
+TARGETS = {target.__name__: target for target in (container, provenance, index, yaml, card, decision_rows)}
 SEEDS = {
     "container": [b"\x02\0\0\0\0\0\0\0{}", b'\x38\0\0\0\0\0\0\0{"test":{"dtype":"I32","shape":[],"data_offsets":[0,4]}}\0\0\0\0'],
     "provenance": [b'{"_type":"https://in-toto.io/Statement/v1","subject":[{"name":"a","digest":{"sha256":"' + b"0" * 64 + b'"},"annotations":{"sizeBytes":1}}],"predicateType":"https://slsa.dev/provenance/v1","predicate":{"buildDefinition":{"externalParameters":{"spec":{"name":"a/b"}}}}}'],
     "index": [b'{"metadata":{"total_size":4},"weight_map":{"a":"model.safetensors"}}'],
     "card": [b"---\nlicense: mit\ntags: [a]\n---\n# T\n\n| a | b |\n|---|---|\n| x | 1.5 |\n", b"\xef\xbb\xbf---\n"],
+    "decision_rows": [b'{"kind":"decision-run","schemaVersion":1}\n{"candidates":["a","b"],"choice":"a","id":"1","inputTokens":9,"label":"a","latencyMs":1.5,"probabilities":[0.75,0.25],"requestDigest":"' + b"0" * 64 + b'","status":"ok","task":"t","type":"choice"}\n{"event":"start","kind":"decision-session","powerLimitW":[395]}\n'],
     "yaml": [b"a: 1\nb: [x, 'y', \"z\"]\nc:\n  - d: |\n      text\n    e: {f: 1.10}\n", b"---\na: &x 1\n...\n"],
 }  # fmt: skip

@@ -24,7 +24,7 @@ from hubrelease.arithmetic.values import INFINITE, Encoded, PathMissing, Strip, 
 if TYPE_CHECKING:
     from torch import Tensor
 
-ROWS = 8  # of a program of NVFP4; one warp works through 1024 columns of each, and keeps sums to itself
+ROWS, GROUPS, WARPS = 8, 64, 1  # of a program of NVFP4: one warp works through 1024 columns of each row, and keeps sums to itself
 
 
 @triton.jit
@@ -72,19 +72,17 @@ def fp8_block_kernel(x, codes, scales, errors, sources, largest, amaxes, columns
     empty = factor == float("inf")
     scale = tl.where(empty, 1.0, tl.div_rn(one, factor))
     quotient = wide * tl.where(empty, 0.0, factor)
+    # the value is computed, not cast back: Triton 3.6 gives a cast back from E4M3 in another order (seen on an H200)
+    plain, value = nearest_e4m3(tl.abs(quotient))
     if HARDWARE:  # from compute capability 8.9 on; what the product is above 448 rounds to 448
-        code = quotient.to(tl.float8e4nv)
-        value = code.to(tl.float32)
-        tl.store(codes + at, code.to(tl.uint8, bitcast=True))
+        tl.store(codes + at, quotient.to(tl.float8e4nv).to(tl.uint8, bitcast=True))
     else:
-        plain, value = nearest_e4m3(tl.abs(quotient))
-        value = tl.where(quotient < 0, -value, value)
         tl.store(codes + at, (plain | ((quotient.to(tl.int32, bitcast=True) >> 24) & 0x80)).to(tl.uint8))
     block = tl.program_id(0) * tl.num_programs(1) + tl.program_id(1)
     tl.store(scales + block, scale)
     tl.store(amaxes + block, amax)
     if MEASURE:
-        off = tl.abs(quotient - value)
+        off = tl.abs(tl.abs(quotient) - value)
         error, source = multiples(off, 9), multiples(tl.abs(quotient), 4)
         tl.store(errors + block, sum_of_squares(error))
         tl.store(sources + block, sum_of_squares(source))
@@ -120,7 +118,7 @@ def multiplier_scale(amax, shared):
 
 @triton.jit
 def quotients(wide, step, amax, FAST: tl.constexpr):
-    """Numbers [64, 16] by their groups' steps. A step under 2^-60 or over 2^10, or numbers all under 2^-30 (a run of zeros
+    """Numbers [groups, 16] by their groups' steps. A step under 2^-60 or over 2^10, or numbers all under 2^-30 (a run of zeros
     among them), take the slow division: there a remainder could underflow."""
     divisor = tl.broadcast_to(step[:, None], wide.shape)
     if FAST:
@@ -151,13 +149,14 @@ def nvfp4_kernel(
     groups,
     DIVIDES: tl.constexpr,
     ROWS: tl.constexpr,
+    GROUPS: tl.constexpr,
     FAST: tl.constexpr,
     MEASURE: tl.constexpr,
 ):
     share = tl.load(shared)
     first = tl.program_id(0) * ROWS
     for row in range(first, tl.minimum(first + ROWS, rows)):
-        nvfp4_run(x, share, codes, scales, steps, errors, sources, largest, amaxes, row, groups, DIVIDES, FAST, MEASURE)
+        nvfp4_run(x, share, codes, scales, steps, errors, sources, largest, amaxes, row, groups, DIVIDES, GROUPS, FAST, MEASURE)
 
 
 @triton.jit
@@ -174,11 +173,12 @@ def nvfp4_run(
     row,
     groups,
     DIVIDES: tl.constexpr,
+    GROUPS: tl.constexpr,
     FAST: tl.constexpr,
     MEASURE: tl.constexpr,
 ):
-    """64 groups of a row, or what is left of it."""
-    group = tl.program_id(1) * 64 + tl.arange(0, 64)
+    """A run of groups of a row, or what is left of it."""
+    group = tl.program_id(1) * GROUPS + tl.arange(0, GROUPS)
     known = group < groups
     row = tl.zeros((), tl.int64) + row
     of_group = row * groups + group
@@ -193,7 +193,7 @@ def nvfp4_run(
     code, value = nearest_e2m1(tl.minimum(quotient, 6.0))
     # the sign is the quotient's; adding zero takes it from a minus zero
     code = code | (((signed + 0.0).to(tl.int32, bitcast=True) >> 28) & 8)
-    low, high = tl.split(tl.reshape(code, (64, 8, 2)))
+    low, high = tl.split(tl.reshape(code, (GROUPS, 8, 2)))
     packed = of_group[:, None] * 8 + tl.arange(0, 8)[None, :]
     tl.store(codes + packed, (low | (high << 4)).to(tl.uint8), mask=known[:, None])
     run = row * tl.num_programs(1) + tl.program_id(1)
@@ -216,7 +216,7 @@ class Room:
         rows, columns = weight.shape
         scale_type = torch.float32 if kernel.name == "fp8_block" else torch.uint8
         scales = kernel.scales_bytes(rows, columns, "BF16") // scale_type.itemsize
-        parts = scales if kernel.name == "fp8_block" else rows * -(-columns // 1024)
+        parts = scales if kernel.name == "fp8_block" else rows * -(-columns // (16 * GROUPS))
 
         def empty(count: int, kind: torch.dtype) -> Tensor:
             return torch.empty(count, dtype=kind, device=weight.device)
@@ -240,9 +240,10 @@ def launch(kernel: Kernel, weight: Tensor, shared: Tensor | None, room: Room, me
             HARDWARE=hardware, MEASURE=measure, num_warps=8, enable_fp_fusion=False,
         )  # fmt: skip
     else:
-        nvfp4_kernel[(triton.cdiv(rows, ROWS), triton.cdiv(columns, 1024))](
+        nvfp4_kernel[(triton.cdiv(rows, ROWS), triton.cdiv(columns, 16 * GROUPS))](
             bits, shared, room.codes, room.scales, room.steps, *measured, rows, columns // 16,
-            DIVIDES=kernel.name == "nvfp4_divisor", ROWS=ROWS, FAST=real, MEASURE=measure, num_warps=1, enable_fp_fusion=False,
+            DIVIDES=kernel.name == "nvfp4_divisor", ROWS=ROWS, GROUPS=GROUPS, FAST=real, MEASURE=measure,
+            num_warps=WARPS, enable_fp_fusion=False,
         )  # fmt: skip
 
 

@@ -1,15 +1,19 @@
 """lm-evaluation-harness: results_*.json of versions 0.3 (metric keys such as `acc`) and 0.4 (`acc,none`), groups included.
 
-Written by lm_eval/loggers/evaluation_tracker.py and evaluator.py (0.4.13). `model_args` is text (`pretrained=…,dtype=…`) or,
-since 0.4.9, a mapping; a standard error that was not computed is the text N/A; a heading row of a group has blank values.
+Written by lm_eval/loggers/evaluation_tracker.py and evaluator.py (0.4.13). `model_args` is text (`pretrained=…,dtype=…`, since
+0.4.9 JSON as well) or a mapping; a standard error that was not computed is the text N/A; a heading row of a group has blank
+values. Machine and packages stand in `pretty_env_info`, which is PyTorch's collect_env as text.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from hubrelease.benchmarks._reading import counted, first_text, mapping, seed_of, text, whole
 from hubrelease.evaluations import Evaluation, Metric, number
 from hubrelease.strict_yaml import pointer_to
 
@@ -17,6 +21,9 @@ NAMING = ("peft", "lora_local_path", "delta", "pretrained", "model", "path", "en
 REMOTE = ("openai-completions", "openai-chat-completions", "anthropic-completions", "anthropic-chat", "anthropic-chat-completions")
 NOT_METRICS = ("alias", "name", "sample_len", "sample_count", "samples")
 STDERR = "_stderr"
+COMMIT = re.compile(r"[0-9a-f]{40}")
+TORCH = re.compile(r"^PyTorch version: (\S{1,60})$", re.M)
+GPU = re.compile(r"^(?:GPU models and configuration: ?)?GPU \d+: (.{1,80})$", re.M)
 
 
 @dataclass(frozen=True)
@@ -36,29 +43,46 @@ class LmEval:
     def read(self, file: str, value: Any) -> Iterator[Evaluation]:
         config = mapping(value, "config")
         options = options_of(config.get("model_args"))
-        named = value.get("model_name")
         template, limit = value.get("chat_template_sha"), number(config.get("limit"))
+        machine = text(value.get("pretty_env_info"), 100_000) or ""
         yield Evaluation(
             file=file,
             harness=self.name,
             model=next((options[key] for key in NAMING if options.get(key)), None),
             metrics=tuple(metrics_of(value)),
-            named=named if isinstance(named, str) and named else None,
+            named=text(value.get("model_name")),
             is_remote=config.get("model") in REMOTE and "base_url" not in options,
-            revision=options.get("revision"),
+            revision=revision_of(config, options),
             limit=limit if limit is not None and limit > 0 else None,
             template=template if isinstance(template, str) else None,
             tasks_absent=tuple(absent_tasks(value)),
+            harness_version=first_text(value, "lm_eval_version", "git_hash"),
+            engine=text(config.get("model")),
+            versions=versions(value, machine),
+            precision=first_text(config, "model_dtype") or options.get("dtype"),
+            seed=seed_of(config.get("random_seed")),
+            hardware=counted(GPU.findall(machine)),
         )
 
 
-def mapping(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    found = value.get(key)
-    return found if isinstance(found, dict) else {}
+def revision_of(config: Mapping[str, Any], options: Mapping[str, str]) -> str | None:
+    """What was asked for; where that is a branch or nothing, the commit that was loaded, if the harness wrote it down."""
+    asked, loaded = options.get("revision"), text(config.get("model_sha"))
+    return asked if asked and (COMMIT.fullmatch(asked) or not loaded) else loaded
+
+
+def versions(value: Mapping[str, Any], machine: str) -> tuple[tuple[str, str], ...]:
+    torch, transformers = TORCH.search(machine), text(value.get("transformers_version"))
+    return (*((("torch", torch[1]),) if torch else ()), *((("transformers", transformers),) if transformers else ()))
 
 
 def options_of(arguments: Any) -> dict[str, str]:
     """The model's options, from text or from a mapping."""
+    if isinstance(arguments, str) and arguments.lstrip().startswith("{"):
+        try:
+            arguments = json.loads(arguments)
+        except (ValueError, RecursionError):
+            return {}
     if isinstance(arguments, dict):
         return {key: value for key, value in arguments.items() if isinstance(value, str)}
     if not isinstance(arguments, str):
@@ -117,11 +141,6 @@ def version_of(value: Mapping[str, Any], task: str) -> str | None:
     if found is not None:
         return f"{found:g}"
     return given if isinstance(given, str) and given not in ("", "Yaml", "N/A") else None
-
-
-def whole(value: Any) -> int | None:
-    found = number(value)
-    return int(found) if found is not None and found == int(found) else None
 
 
 def absent_tasks(value: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

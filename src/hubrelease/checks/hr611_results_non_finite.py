@@ -1,7 +1,9 @@
 """A receipt, model-index or .eval_results/ holds NaN or an infinity.
 
 Why it matters: such a token is no JSON, strict readers refuse the whole file; and it is no score that anybody could show.
-Mend: Find out why the run gave no number; run the task again, or leave it out. Write null where a value is not known.
+Mend: Find out why the run gave no number; run the task again, or leave it out. Write null where a value is not known. If the
+other figures of the receipt are to be shown all the same, waive this code for that file with the reason.
+Infinity as a rate of requests is how SGLang writes that there was no limit: a warning.
 Source: explosion/spaCy issue 10217; ludwig-ai/ludwig PR 3129; EleutherAI/lm-evaluation-harness results of 0.4.8 with Infinity.
 """
 
@@ -21,6 +23,7 @@ from hubrelease.strict_yaml import Mapping, Node, Scalar, pointer_to
 
 MEND = "run the task again or leave it out; where a value is not known, write null"
 WORDS = ("nan", "inf", "-inf", "+inf", "infinity", "-infinity")
+UNLIMITED = "/request_rate"
 MAX_SHOWN = 10  # of one file: a diverged run has hundreds
 
 
@@ -30,10 +33,15 @@ def run(release: Release) -> Iterator[Problem]:
     for where, token in places:
         found[where.file] = count = found.get(where.file, 0) + 1
         if count <= MAX_SHOWN:
-            yield CHECK.problem(where, f"holds {token}, which is no number and no JSON", MEND)
+            yield problem_of(where, token)
     for file, count in found.items():
         if count > MAX_SHOWN:
             yield CHECK.problem(Where(file), f"holds {count - MAX_SHOWN} more values that are no number", MEND)
+
+
+def problem_of(where: Where, given: str) -> Problem:
+    severity = "warning" if (where.pointer or "").endswith(UNLIMITED) and given == "Infinity" else "error"
+    return CHECK.problem(where, f"holds {given}, which is no number and no JSON", MEND, severity)
 
 
 def of_receipt(receipt: Receipt) -> Iterator[tuple[Where, str]]:

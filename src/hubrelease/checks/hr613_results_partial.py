@@ -37,13 +37,15 @@ def sample_problems(evaluation: Evaluation, card: Card | None) -> Iterator[Probl
     unsaid = [metric for metric in partial.values() if (metric.n, metric.n_total) not in said]
     for metric in unsaid[:MAX_SHOWN]:
         message = f"{metric.task[:60]} was run on {metric.n} of {metric.n_total} samples"
-        yield CHECK.problem(Where(evaluation.file, None, pointer_to("n-samples", metric.task)), message, MEND, "warning")
+        place = pointer_to("n-samples", metric.task) if evaluation.harness == "lm_eval" else metric.pointer
+        yield CHECK.problem(Where(evaluation.file, None, place), message, MEND, "warning")
     if len(unsaid) > MAX_SHOWN:
         yield CHECK.problem(Where(evaluation.file), f"{len(unsaid) - MAX_SHOWN} more tasks were run in part", MEND, "warning")
-    counted = any(m.n is not None for m in evaluation.metrics)
-    if evaluation.limit is not None and not counted and not is_said(evaluation.limit, None, card):
+    uncounted = bool(evaluation.metrics) and all(m.n is None for m in evaluation.metrics)
+    if evaluation.limit is not None and uncounted and not is_said(evaluation.limit, None, card):
         message = f"was run with limit {evaluation.limit:g}, so on a part of each task"
-        yield CHECK.problem(Where(evaluation.file, None, "/config/limit"), message, MEND, "warning")
+        limit = "/config/limit" if evaluation.harness == "lm_eval" else None
+        yield CHECK.problem(Where(evaluation.file, None, limit), message, MEND, "warning")
 
 
 def absent_problems(evaluation: Evaluation) -> Iterator[Problem]:

@@ -22,6 +22,7 @@ COMMANDS = {
     "convert": ("convert", "Convert a model folder to a quantised format."),
     "seal": ("seal", "Make a folder that is there a release in place."),
     "card": ("card", "Render the model card from its data."),
+    "bench": ("bench", "Decision benchmarks: a paired report of two runs."),
     "verify": ("verify", "Is this release what it says it is?"),
     "diff": ("diff", "What changed between two releases, down to tensors."),
     "init": ("init", "Write a release.yaml for a model folder that is there."),
@@ -84,9 +85,9 @@ def main() -> NoReturn:
 
 
 def name_of(arguments: list[str]) -> str:
-    """The command that was asked for, `card render` in two words, as it stands in --json."""
+    """The command that was asked for, `card render` and `bench report` in two words, as it stands in --json."""
     words = [a for a in arguments if not a.startswith("-")]
-    return " ".join(words[:2]) if words[:1] == ["card"] else next(iter(words), "hubrelease")
+    return " ".join(words[:2]) if words[:1] in (["card"], ["bench"]) else next(iter(words), "hubrelease")
 
 
 def run(arguments: list[str], command: str, as_json: bool, quiet: bool) -> int:

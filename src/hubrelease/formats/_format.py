@@ -13,6 +13,17 @@ from hubrelease.arithmetic.values import Encoded, Strip
 from hubrelease.arithmetic.values import Encoder as Rounder
 
 CODES, SCALES, CONSTANT = "codes", "scales", "constant"
+FUSED = (
+    ("q_proj", "k_proj", "v_proj"),
+    ("gate_proj", "up_proj"),
+    ("w1", "w3"),
+    ("q_a_proj", "kv_a_proj_with_mqa"),
+    ("wq_a", "wkv_a_with_mqa"),
+    ("in_proj_qkv", "in_proj_z"),
+    ("in_proj_b", "in_proj_a"),
+)
+"""Siblings that readers load as one matrix: quantised all or none of them, with one global scale where there is one. The
+first five are llmcompressor's 0.14.0.1, the others are vLLM 0.32.0's for linear attention, which llmcompressor leaves apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,21 +59,23 @@ def unchanged(form: Format, _options: Mapping[str, Any]) -> Format:
 class Format:
     """One format, with its options settled (see `configured`).
 
-    `arithmetic` names the producer whose bytes it gives; `version` counts up whenever the same weights give other bytes.
-    `dtypes` are those that it takes. `fused` lists last names of sibling modules that share a global scale. Constants whose
-    suffix is in `apart` belong in a file of their own, `apart_file`. `options` is the JSON Schema of its options.
+    `arithmetic` names the producer whose bytes it gives, `readers` who loads it; `version` counts up whenever the same
+    weights give other bytes. `dtypes` are those that it takes. `fused` lists last names of sibling modules that readers fuse.
+    Constants whose suffix is in `apart` belong in a file of their own, `apart_file`. `options` is the JSON Schema of its
+    options.
     """
 
     name: str
     sentence: str
     arithmetic: str
+    readers: str
     kernel_name: str
     parts: Parts
     config_block: Config
     version: int = 1
     strip_rows: int = 128
     dtypes: tuple[str, ...] = ("BF16", "F16", "F32")
-    fused: tuple[tuple[str, ...], ...] = ()
+    fused: tuple[tuple[str, ...], ...] = FUSED
     needs_inputs: bool = False
     constants: Constants = no_constants
     hf_quant_config: Config = none_of

@@ -17,6 +17,7 @@ FORMAT = Format(
     name="bf16",
     sentence="BF16 weights, not quantised.",
     arithmetic="IEEE 754 rounding to BF16, ties to even",
+    readers="every reader of BF16 checkpoints",
     kernel_name="to_bf16",
     parts=parts,
     config_block=none_of,

@@ -31,14 +31,16 @@ def parts(rows: int, columns: int, _dtype: str) -> tuple[Part, ...]:
     )
 
 
-def config_block(_quantised: Iterable[str], excluded: Iterable[str]) -> dict[str, Any]:
-    return block_fp8.config_block(excluded)
+def config_block(quantised: Iterable[str], excluded: Iterable[str]) -> dict[str, Any]:
+    """lm_head is named even where no tensor has that name: transformers would make an FP8 layer of a tied head."""
+    return block_fp8.config_block({*excluded, "lm_head"} - set(quantised))
 
 
 FORMAT = Format(
     name="fp8_block",
     sentence="FP8 (E4M3) weights in blocks of 128 × 128 with FP32 scales; activations are quantised to FP8 at run time.",
     arithmetic="transformers 5.24.0 (Fp8Quantize, scale_fmt float)",
+    readers="transformers (`quant_method: fp8`; on a CPU it dequantises when it loads), vLLM, SGLang",
     kernel_name="fp8_block",
     parts=parts,
     config_block=config_block,

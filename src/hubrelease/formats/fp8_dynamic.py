@@ -24,6 +24,7 @@ FORMAT = Format(
     name="fp8_dynamic",
     sentence="FP8 (E4M3) weights with one scale for each output channel; activations are quantised to FP8 token by token at run time.",
     arithmetic="compressed-tensors 0.20.1 (FP8_DYNAMIC, min-max)",
+    readers="transformers with compressed-tensors, vLLM",
     kernel_name="fp8_channel",
     parts=parts,
     config_block=block("FP8_DYNAMIC"),

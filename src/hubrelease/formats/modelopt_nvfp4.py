@@ -31,7 +31,7 @@ from typing import Any
 
 from hubrelease.arithmetic.kernels import multiplier
 from hubrelease.formats._format import CODES, SCALES, Config, Format, Part, positive, scalar
-from hubrelease.formats._nvfp4 import FUSED, MOST
+from hubrelease.formats._nvfp4 import MOST
 from hubrelease.quantisation import modelopt
 
 PRODUCER = {"name": "modelopt", "version": "0.47.0"}  # vLLM knows these files by the name
@@ -62,11 +62,14 @@ def constants(shared_amax: float | None, input_amax: float | None, shape: tuple[
 def plain(inputs: bool) -> tuple[Config, Config]:
     """config.json's block and hf_quant_config.json, where one recipe holds for all that is not excluded."""
 
-    def block(_quantised: Iterable[str], excluded: Iterable[str]) -> dict[str, Any]:
-        return {**modelopt.config_block(excluded, inputs=inputs), "producer": PRODUCER}
+    def named(quantised: Iterable[str], excluded: Iterable[str]) -> set[str]:
+        return {*excluded, "lm_head"} - set(quantised)  # a tied head too: readers make a layer of it
 
-    def second(_quantised: Iterable[str], excluded: Iterable[str]) -> dict[str, Any]:
-        return modelopt.hf_quant_config(excluded, PRODUCER, inputs=inputs)
+    def block(quantised: Iterable[str], excluded: Iterable[str]) -> dict[str, Any]:
+        return {**modelopt.config_block(named(quantised, excluded), inputs=inputs), "producer": PRODUCER}
+
+    def second(quantised: Iterable[str], excluded: Iterable[str]) -> dict[str, Any]:
+        return modelopt.hf_quant_config(named(quantised, excluded), PRODUCER, inputs=inputs)
 
     return block, second
 
@@ -116,10 +119,10 @@ FORMAT = configure(
         sentence="NVFP4 weights and activations in ModelOpt's layout (4-bit E2M1, an FP8 scale for every 16, one second scale); "
         "the activations' scales were calibrated.",
         arithmetic="ModelOpt 0.47.0 (NVFP4QTensor; weights of zeros mended)",
+        readers="vLLM and TensorRT-LLM (`quant_method: modelopt`); transformers has no reader for it",
         kernel_name="nvfp4_multiplier",
         parts=parts,
         config_block=plain(True)[0],
-        fused=FUSED,
         needs_inputs=True,
         constants=constants,
         apart=(".input_scale",),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from hubrelease.formats import nvfp4a16
 from hubrelease.formats._compressed_tensors import block
 from hubrelease.formats._format import Format, Part, positive, scalar
-from hubrelease.formats._nvfp4 import FUSED, MOST
+from hubrelease.formats._nvfp4 import MOST
 
 
 def parts(rows: int, columns: int, dtype: str) -> tuple[Part, ...]:
@@ -26,10 +26,10 @@ FORMAT = Format(
     name="nvfp4",
     sentence="NVFP4 weights and activations (4-bit E2M1, an FP8 scale for every 16); the activations' global scales were calibrated.",
     arithmetic="compressed-tensors 0.20.1 (NVFP4, min-max)",
+    readers="transformers with compressed-tensors, vLLM",
     kernel_name="nvfp4_divisor",
     parts=parts,
     config_block=block("NVFP4"),
-    fused=FUSED,
     needs_inputs=True,
     constants=constants,
 )

@@ -23,7 +23,6 @@ from __future__ import annotations
 from hubrelease.arithmetic.kernels import divisor
 from hubrelease.formats._compressed_tensors import block
 from hubrelease.formats._format import CODES, SCALES, Format, Part, scalar
-from hubrelease.formats._nvfp4 import FUSED
 
 
 def parts(rows: int, columns: int, _dtype: str) -> tuple[Part, ...]:
@@ -44,9 +43,9 @@ FORMAT = Format(
     name="nvfp4a16",
     sentence="NVFP4 weights (4-bit E2M1, an FP8 scale for every 16, one global scale); activations stay in 16 bits.",
     arithmetic="compressed-tensors 0.20.1 (NVFP4A16, min-max)",
+    readers="transformers with compressed-tensors, vLLM",
     kernel_name="nvfp4_divisor",
     parts=parts,
     config_block=block("NVFP4A16"),
-    fused=FUSED,
     constants=constants,
 )

@@ -21,6 +21,7 @@ FORMAT = Format(
     name="w4a16",
     sentence="4-bit integer weights, symmetric, rounded to nearest in groups of 128; activations stay in 16 bits.",
     arithmetic="compressed-tensors 0.20.1 (W4A16, min-max)",
+    readers="transformers with compressed-tensors, vLLM",
     kernel_name="int4",
     parts=parts_of(4),
     config_block=block("W4A16"),

@@ -21,6 +21,7 @@ FORMAT = Format(
     name="w8a16",
     sentence="8-bit integer weights, symmetric, rounded to nearest in groups of 128; activations stay in 16 bits.",
     arithmetic="compressed-tensors 0.20.1 (W8A16, min-max)",
+    readers="transformers with compressed-tensors, vLLM",
     kernel_name="int8",
     parts=parts_of(8),
     config_block=block("W8A16"),

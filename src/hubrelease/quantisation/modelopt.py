@@ -48,11 +48,11 @@ def read(block: Mapping[str, Any], file: str, pointer: str) -> Scheme:
         groups = (Group(layout_of(block), None, pointer),)
     key = "exclude_modules" if "exclude_modules" in block else "ignore"
     fp8_too = text_of(block.get("quant_method")).startswith("fp8")  # DeepSeek-V4: what the map does not name is block FP8
-    layout = groups[0].layout if groups else None
+    layouts = list(layers.values()) if layers is not None else [group.layout for group in groups]
     return Scheme(
         "modelopt", file, pointer, block, groups, () if fp8_too else entries_of(block, key, pointer), modelopt_list, layers,
         thorough=not fp8_too, static_kv=kv_algorithm(block) in ("FP8", "INT8"),
-        release_format="modelopt_nvfp4" if layout and layout.name in ("NVFP4", "W4A16_NVFP4") else None,
+        release_format="modelopt_nvfp4" if layouts and all(x and x.name in ("NVFP4", "W4A16_NVFP4") for x in layouts) else None,
         faults=tuple(faults_of(block, algorithm, pointer)),
     )  # fmt: skip
 

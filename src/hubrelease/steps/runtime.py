@@ -1,4 +1,7 @@
-"""What travels with the weights to run or check them: runtime/verify_release.py always; Dockerfile and locked packages on request."""
+"""What travels with the weights to run or check them: runtime/verify_release.py always, the rest where the spec has a runtime.
+
+The rest is a Dockerfile, an entry point, the locked packages and what the kind of runtime adds.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,15 @@ import inspect
 from pathlib import Path
 
 from hubrelease import resources, verify_release
+from hubrelease.errors import CheckFailed
 from hubrelease.lock import LockedPackages
+from hubrelease.serving import sm120
 from hubrelease.spec import Runtime as RuntimeSpec
 from hubrelease.spec import Spec
 from hubrelease.steps import Build
 
 VERIFIER = "runtime/verify_release.py"
+TEMPLATES = {"verify": "Dockerfile", "sm120": sm120.TEMPLATE}
 
 
 def verifier_bytes() -> bytes:
@@ -32,6 +38,15 @@ class Runtime:
         build.tree.put("runtime/entrypoint.py", (resources.folder("runtime") / "entrypoint.py").read_bytes())
         build.tree.put("runtime/requirements.lock", requirements(build.sources.lock.packages))
         build.tree.put("Dockerfile", dockerfile(build.spec, build.spec.runtime))
+        if build.spec.runtime.kind == "sm120":
+            put_sm120(build)
+
+
+def put_sm120(build: Build) -> None:
+    if problems := list(sm120.problems(build.spec, build.sources.lock)):
+        raise CheckFailed(problems)
+    for path, data in sm120.code(resources.folder("runtime")):
+        build.tree.put(path, data, "runtime")
 
 
 def requirements(locked: LockedPackages | None) -> bytes:
@@ -44,10 +59,10 @@ def requirements(locked: LockedPackages | None) -> bytes:
 
 
 def dockerfile(spec: Spec, runtime: RuntimeSpec) -> bytes:
-    """runtime/Dockerfile with the image of the spec in the place of its one argument."""
+    """The kind's template with the image, name, version and licence of the spec in their places."""
     source = spec.source(runtime.image) if runtime.image else None
     image = source.locator if source else (runtime.image or "")
-    text = (resources.folder("runtime") / "Dockerfile").read_text("utf-8")
+    text = (resources.folder("runtime") / TEMPLATES[runtime.kind]).read_text("utf-8")
     replaced = (
         text.replace("@BASE_IMAGE@", image)
         .replace("@NAME@", spec.name)

@@ -1,0 +1,135 @@
+"""The linear layer of the runtime: block-FP8 or BF16 weight, a group of projections that share an input as one matrix, LoRA.
+
+A group (q|k|v, qkv|z, gate|up) is concatenated along N with its scales; its input is quantised once, by the kernel that
+makes it. The adapter isn't merged: t = x A^T for the whole group is one BF16 product, and t (B s)^T joins the output.
+
+A backend is chosen for a device by name, and only after it passed a self-test over every (N, K) of the model; `Plan` says
+which one serves which number of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from . import reference
+from .dispatch import SM120, Capability, MissingPath, find
+from .linear_backends import add_lora
+
+BACKENDS = ("cutlass_sm120", "triton", "torch_sm90", "torch_reference")
+TEST_ROWS = (1, 77, 256)
+MIXED_ROWS = 768
+TOLERANCE = 5e-3  # of the largest reference value: BF16's rounding and the tensor cores' FP8 accumulation
+
+
+class BackendError(RuntimeError):
+    """No backend asked for can run here; the message says why for each."""
+
+
+@dataclass(frozen=True)
+class Activation:
+    """A layer's input: BF16, and for FP8 weights its codes and scales as well."""
+
+    x: torch.Tensor
+    codes: torch.Tensor | None = None
+    scale: torch.Tensor | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Backends by the rows they begin at, and what the self-test found."""
+
+    steps: tuple[tuple[int, str, Any], ...]
+    tested: dict[str, Any] = field(default_factory=dict)
+
+    def pick(self, rows: int) -> Any:
+        """The backend's function for this many rows."""
+        return next(function for least, _, function in reversed(self.steps) if rows >= least)
+
+    def describe(self) -> dict[str, Any]:
+        """For /v1/models and receipts."""
+        return {"steps": [{"rows": least, "backend": name} for least, name, _ in self.steps], "selfTest": self.tested}
+
+
+@dataclass
+class Linear:
+    """One matrix (N, K): codes and scale, or BF16 with scale None. `ends` are the first columns of its later parts."""
+
+    weight: torch.Tensor
+    scale: torch.Tensor | None
+    ends: tuple[int, ...] = ()
+    plan: Plan | None = None
+    up: torch.Tensor | None = None  # (N, rank), scaled, BF16
+
+    def __call__(self, activation: Activation, t: torch.Tensor | None = None, partial: bool = False) -> torch.Tensor:
+        """(M, N), or with `partial` possibly FP32 parts (P, M, N) to be summed by the reader."""
+        if self.scale is None:
+            return add_lora(activation.x @ self.weight.t(), t, self.up, self.ends)
+        assert self.plan is not None
+        backend = self.plan.pick(activation.x.shape[0])
+        return backend(activation.codes, activation.scale, self.weight, self.scale, t, self.up, self.ends, partial)
+
+
+def candidates(name: str, capability: Capability | None) -> list[tuple[tuple[int, str], ...]]:
+    """The plans to try in order, as (rows, backend name) steps."""
+    if name != "auto":
+        return [((0, name),)]
+    if capability is None:
+        return [((0, "torch_reference"),)]
+    if capability >= SM120:
+        return [((0, "cutlass_sm120"),), ((0, "triton"),)]
+    if capability[0] == 9:
+        # cuBLASLt wins from MIXED_ROWS rows on, ours below (measured on an H200: bench/results/sm120-runtime-h200.json).
+        return [((0, "triton"), (MIXED_ROWS, "torch_sm90"))]
+    return [((0, "triton"),)]
+
+
+def make_plan(name: str, capability: Capability | None, weights: Iterable[tuple[torch.Tensor, torch.Tensor]]) -> Plan:
+    """The plan for a backend's name (or auto) after its self-test over `weights`. Raises BackendError."""
+    if name != "auto" and name not in BACKENDS:
+        raise BackendError(f"no backend {name!r}; there are {', '.join(BACKENDS)}")
+    distinct = {tuple(weight.shape): (weight, scale) for weight, scale in weights}
+    refused: dict[str, str] = {}
+    for steps in candidates(name, capability):
+        try:
+            built = tuple((rows, backend, find(f"linear:{backend}", capability)) for rows, backend in steps)
+            errors = {backend: self_test(function, distinct.values()) for _, backend, function in built}
+        except (MissingPath, RuntimeError) as error:
+            refused[" + ".join(backend for _, backend in steps)] = str(error)
+            continue
+        return Plan(built, {"worstRelativeError": errors, "shapes": len(distinct), "refused": refused})
+    raise BackendError("; ".join(f"{backend}: {why}" for backend, why in refused.items()))
+
+
+def self_test(function: Any, weights: Iterable[tuple[torch.Tensor, torch.Tensor]], rows: Sequence[int] = TEST_ROWS) -> float:
+    """Runs a backend on random rows against FP32, outputs poisoned with NaN first. The worst error; raises BackendError."""
+    worst = 0.0
+    for weight, scale in weights:
+        generator = torch.Generator(device=weight.device).manual_seed(weight.shape[0])
+        for m in rows:
+            x = torch.randn(m, weight.shape[1], device=weight.device, generator=generator, dtype=torch.float32)
+            codes, x_scale = reference.act_quant(x.to(torch.bfloat16))
+            want = reference.fp8_block_gemm(codes, x_scale, weight, scale)
+            out = torch.full((m, weight.shape[0]), torch.nan, dtype=torch.bfloat16, device=weight.device)
+            got = function(codes, x_scale, weight, scale, out=out)
+            error = ((got.float() - want).abs().max() / want.abs().max().clamp_min(1e-30)).item()
+            if not error <= TOLERANCE:
+                raise BackendError(f"self-test of {m} x {weight.shape[0]} x {weight.shape[1]}: error {error}, limit {TOLERANCE}")
+            worst = max(worst, error)
+    return worst
+
+
+def concatenate(parts: Sequence[tuple[torch.Tensor, torch.Tensor | None]]) -> tuple[torch.Tensor, torch.Tensor | None, tuple[int, ...]]:
+    """One (weight, scale, ends) of several that share an input; codes and scales are copied, not quantised again."""
+    ends, total = [], 0
+    for weight, _ in parts[:-1]:
+        total += weight.shape[0]
+        ends.append(total)
+    # Bytes are joined as such: torch.cat knows no FP8 on every device.
+    raw = [w.view(torch.uint8) if w.dtype == torch.float8_e4m3fn else w for w, _ in parts]
+    weight = torch.cat(raw).view(parts[0][0].dtype)
+    scales = [scale for _, scale in parts if scale is not None]
+    return weight, torch.cat(scales) if scales else None, tuple(ends)

@@ -1,0 +1,76 @@
+"""What the serving benchmarks of vLLM and SGLang have in common: names of latencies and throughputs, and their units.
+
+Both go back to vLLM's benchmarks/benchmark_serving.py: ttft (time to first token), tpot (time per output token), itl (between
+tokens), e2el or e2e_latency (whole answer), each with mean, median, std and percentiles.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from hubrelease.evaluations import Metric, number
+from hubrelease.strict_yaml import pointer_to
+
+LATENCY = re.compile(r"(?:(?:mean|median|std|min|max|p\d{1,2}(?:\.\d{1,4})?)_)(?:ttft|tpot|itl|e2el|e2e_latency|ntpot|latency)(_ms)?")
+UNITS = {
+    "duration": "s",
+    "completed": "requests",
+    "failed": "requests",
+    "good_completed": "requests",
+    "total_input_tokens": "tokens",
+    "total_input_text_tokens": "tokens",
+    "total_input_vision_tokens": "tokens",
+    "total_output_tokens": "tokens",
+    "total_output_tokens_retokenized": "tokens",
+    "request_throughput": "req/s",
+    "request_goodput": "req/s",
+    "input_throughput": "tok/s",
+    "output_throughput": "tok/s",
+    "output_throughput_retokenized": "tok/s",
+    "total_throughput": "tok/s",
+    "total_throughput_retokenized": "tok/s",
+    "total_token_throughput": "tok/s",
+    "max_output_tokens_per_s": "tok/s",
+    "max_concurrent_requests": "requests",
+    "concurrency": "requests",
+    "accept_length": "tokens",
+    "rtfx": "",
+    "spec_decode_acceptance_rate": "%",
+    "spec_decode_acceptance_length": "tokens",
+    "spec_decode_num_drafts": "",
+    "spec_decode_draft_tokens": "tokens",
+    "spec_decode_accepted_tokens": "tokens",
+}
+LOAD = {
+    "backend": "backend",
+    "endpoint_type": "endpoint",
+    "dataset_name": "dataset",
+    "num_prompts": "prompts",
+    "max_concurrency": "concurrency at most",
+    "burstiness": "burstiness",
+    "label": "label",
+    "tag": "tag",
+}
+
+
+def metrics_of(row: Mapping[str, Any], task: str, units: Mapping[str, str] = UNITS) -> Iterator[Metric]:
+    """Every figure of a run, in the order of the file."""
+    for key, found in row.items():
+        name = key.removesuffix(":")  # vLLM before 0.10 wrote "request_goodput:"
+        latency = LATENCY.fullmatch(name)
+        if (latency is None and name not in units) or found is None or isinstance(found, (dict, list, bool)):
+            continue
+        unit = ("ms" if latency[1] else "s") if latency else units[name]
+        given = found if isinstance(found, str) else ""
+        yield Metric(task, name, "none", number(found), pointer_to(key), text=given, unit=unit)
+
+
+def rate(row: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """The rate of requests: a number, or none where all were sent at once ("inf", Infinity)."""
+    given = row.get("request_rate")
+    if given.strip().lower() in ("inf", "infinity") if isinstance(given, str) else given == float("inf"):
+        return (("request rate", "unlimited"),)
+    found = number(given)
+    return (("request rate", f"{found:g} req/s"),) if found is not None else ()

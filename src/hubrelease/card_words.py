@@ -1,0 +1,82 @@
+"""Texts of release.yaml as the card has them: in one language, with the figures that they name put in: `{=name}`.
+
+What the publisher types next to a unit is no figure: it has no source, and is a problem with its line (typed_figures.py).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from hubrelease.errors import Problem, ReleaseError, problem
+from hubrelease.facts import Facts, Figure
+from hubrelease.markdown import escape_markdown
+from hubrelease.phrases import Say, local
+from hubrelease.pieces import Pieces, Segment
+
+NAMED = re.compile(r"\{=([a-z][a-z0-9_.-]*)\}")
+UNITS = r"%|pp|points?|ms|s|x|×|W|FPS|[kMGT]?i?B(/s)?|tok(ens)?/s"
+TYPED = re.compile(rf"[-+−±~≈<>≤≥]?\s*[0-9][0-9,_]*(\.[0-9]+)?([eE][-+]?[0-9]+)?\s*({UNITS})?")
+
+
+class Words:
+    """Makes texts and figures of one language of a card; what is wrong with them is added to `problems`."""
+
+    def __init__(self, facts: Facts, locale: str, problems: list[Problem]) -> None:
+        self.facts, self.locale, self.problems = facts, locale, problems
+        self.say = Say(locale)
+
+    def text(self, value: Any, pointer: str, *, prose: bool = False) -> Pieces:
+        """A text with its figures. In prose, text that a figure brings is escaped; elsewhere the template does so."""
+        try:
+            return Pieces(self.segments(local(value, self.locale, self.facts.spec, pointer), pointer, prose))
+        except ReleaseError as error:
+            self.problems += error.problems
+            return Pieces(())
+
+    def segments(self, text: str, pointer: str, prose: bool) -> Iterator[Segment]:
+        at = 0
+        for found in NAMED.finditer(text):
+            yield text[at : found.start()], None
+            yield from self.figure({"figure": found[1]}, pointer, prose)
+            at = found.end()
+        yield text[at:], None
+
+    def figure(self, asked: Mapping[str, Any], pointer: str, prose: bool = False) -> tuple[Segment, ...]:
+        """A figure, and the mark that says it is stated."""
+        try:
+            figure = self.facts.figure(asked, self.facts.spec.where(pointer))
+        except ReleaseError as error:
+            self.problems += error.problems
+            return ()
+        text = escape_markdown(figure.shown) if prose and isinstance(figure.value, str) else figure.shown
+        mark: tuple[Segment, ...] = ((f" {self.say('stated')}", None),) if figure.stated else ()
+        return ((text, figure), *mark)
+
+    def cell(self, asked: Any, pointer: str, is_label: bool) -> Pieces:
+        """A cell: words, a figure, or a list of both."""
+        parts = asked if isinstance(asked, list) else [asked]
+        found: list[Segment] = []
+        for number, part in enumerate(parts):
+            at = f"{pointer}/{number}" if isinstance(asked, list) else pointer
+            if isinstance(part, Mapping) and "words" not in part:
+                found += self.figure(part, at)
+            else:
+                words = self.text(part["words"] if isinstance(part, Mapping) else part, at)
+                if not is_label:
+                    self.refuse_typed(words, at)
+                found += words.segments
+        return Pieces(found)
+
+    def refuse_typed(self, words: Pieces, pointer: str) -> None:
+        """A cell that is a number and nothing else. In the first column it is a label."""
+        typed = "".join(text for text, figure in words.segments if figure is None)
+        if TYPED.fullmatch(typed.strip()):
+            mend = "name its receipt, or state it: {spec: true, pointer: …}"
+            message = f'"{typed}" is a figure typed by hand, without a source'
+            self.problems.append(problem("figure-fault", self.facts.spec.where(pointer), message, mend))
+
+
+def figures_of(text: Pieces) -> tuple[Figure, ...]:
+    return tuple(figure for _, figure in text.segments if figure is not None)

@@ -1,0 +1,73 @@
+"""hubrelease bench: decision benchmarks, and what a conversion costs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from hubrelease import api
+from hubrelease.commands.options import common
+from hubrelease.decisions.report import write
+from hubrelease.decisions.shown import lines
+from hubrelease.fidelity import compare, summary, text_of
+from hubrelease.report import Outcome
+
+
+@click.group("bench", epilog="Example: hubrelease bench report --baseline bf16.jsonl --candidate fp8.jsonl")
+def COMMAND() -> None:
+    """Decision benchmarks, and what a conversion costs."""
+
+
+@COMMAND.command(
+    epilog="Example: hubrelease bench report --baseline bf16.jsonl --candidate fp8.jsonl -o benchmarks/decisionbench-full.json"
+)
+@click.option("--baseline", required=True, metavar="FILE", help="Rows of the run to compare with (written by `bench run`).")
+@click.option("--candidate", required=True, metavar="FILE", help="Rows of the run that is judged.")
+@click.option("-o", "output", metavar="FILE", help="Write the report to FILE, as JSON for the card.")
+@click.option("--exclude-unmatched", is_flag=True, help="Leave out and count rows that don't match, instead of refusing.")
+@common
+def report(baseline: str, candidate: str, output: str | None, exclude_unmatched: bool, as_json: bool, quiet: bool) -> Outcome:
+    """Compare two runs over the same rows: accuracy, calibration, latency, paired answers and probabilities.
+
+    Rows are matched one to one by id. Exit code 1: bad lines, or rows that don't match.
+    """
+    if output and Path(output).resolve() in (Path(baseline).resolve(), Path(candidate).resolve()):
+        raise click.UsageError("-o names one of the two rows files, which it would overwrite")
+    made = api.bench_report(baseline, candidate, exclude_unmatched=exclude_unmatched)
+    if output is None:
+        return Outcome(
+            "bench report", lines=list(lines(made)), value={"report": made}, hint="keep it: add -o benchmarks/decisionbench-full.json"
+        )
+    write(Path(output), made)
+    said = [*lines(made), "", f"wrote {output}"]
+    return Outcome(
+        "bench report",
+        lines=said,
+        value={"report": made, "file": output},
+        hint=f"name it in release.yaml: benchmarks: [{{receipt: {output}}}]",
+    )
+
+
+@COMMAND.command(epilog="Example: hubrelease bench fidelity out/fp8 --reference base --text book.txt -o receipts/fidelity.json")
+@click.argument("candidate", metavar="DIR")
+@click.option("--reference", required=True, metavar="DIR", help="The model that DIR was converted from; its tokenizer cuts the text.")
+@click.option("--text", required=True, metavar="FILE", help="UTF-8 text of some thousand tokens.")
+@click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", help="Where both models run.")
+@click.option("--window", type=click.IntRange(2, 2**20), default=512, show_default=True, metavar="N", help="Tokens read at once.")
+@click.option("-o", "output", metavar="FILE", help="Write the receipt to FILE, as JSON for the card.")
+@common
+def fidelity(
+    candidate: str, reference: str, text: str, device: str, window: int, output: str | None, as_json: bool, quiet: bool
+) -> Outcome:
+    """Perplexity and top-1 agreement of a converted model against its reference, over one text.
+
+    Needs torch and transformers, and compressed-tensors for most formats.
+    """
+    made = compare(Path(candidate), Path(reference), text_of(Path(text)), device, window)
+    if output is None:
+        return Outcome("bench fidelity", lines=list(summary(made)), value={"receipt": made}, hint="keep it: add -o receipts/fidelity.json")
+    write(Path(output), made)
+    said = [*summary(made), f"wrote {output}"]
+    hint = f"name it in release.yaml: benchmarks: [{{receipt: {output}}}]"
+    return Outcome("bench fidelity", lines=said, value={"receipt": made, "file": output}, hint=hint)

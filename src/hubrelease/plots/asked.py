@@ -1,0 +1,125 @@
+"""card.plots → Plots: the figures of each are found, and what is wrong with any is told at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hubrelease.errors import CheckFailed, Problem, ReleaseError, problem
+from hubrelease.facts import Facts, resolve
+from hubrelease.plots.figures import Plot, Point, Series
+
+REPORT_KIND = "decision-report"
+SIDES = ("candidate", "baseline")
+TITLES = {
+    "recovery": "Recovery against the baseline",
+    "latency": "Mean latency by input length",
+    "reliability": "Reliability: accuracy against confidence",
+    "throughput": "Throughput by concurrency",
+}
+
+
+def plots_of(facts: Facts) -> tuple[Plot, ...]:
+    """The plots that release.yaml asks for. CheckFailed with every problem."""
+    made: list[Plot] = []
+    problems: list[Problem] = []
+    for number, asked in enumerate(facts.spec.card.get("plots", ())):
+        try:
+            made.append(plot_of(facts, asked, f"/card/plots/{number}"))
+        except ReleaseError as error:
+            problems += error.problems
+    if problems:
+        raise CheckFailed(problems)
+    return tuple(made)
+
+
+def plot_of(facts: Facts, asked: Mapping[str, Any], at: str) -> Plot:
+    kind = asked["kind"]
+    series = READERS[kind](facts, asked, at)
+    return Plot(kind, asked["file"], asked.get("title", TITLES[kind]), series, facts.spec.where(at))
+
+
+def recovery(facts: Facts, asked: Mapping[str, Any], at: str) -> tuple[Series, ...]:
+    """A bar for each figure; 1 is the baseline."""
+    bars = [
+        Point(facts.figure(bar["figure"], facts.spec.where(f"{at}/bars/{n}/figure")), bar["label"]) for n, bar in enumerate(asked["bars"])
+    ]
+    for n, bar in enumerate(bars):
+        if bar.y.amount is None or not 0 < bar.y.amount.number < 100:
+            message = f"is {bar.y.shown}, no share of the baseline"
+            raise CheckFailed(problem("plot-fault", facts.spec.where(f"{at}/bars/{n}"), message, "give a figure with `compute: recovery`"))
+    return (Series("", tuple(bars)),)
+
+
+def throughput(facts: Facts, asked: Mapping[str, Any], at: str) -> tuple[Series, ...]:
+    """Points of (concurrency, throughput), a line for each series."""
+
+    def point(value: Mapping[str, Any], inside: str) -> Point:
+        x, y = (facts.figure(value[key], facts.spec.where(f"{inside}/{key}")) for key in ("concurrency", "throughput"))
+        if not x.amount or not y.amount or x.amount.number <= 0:
+            message = f"has concurrency {x.shown} and throughput {y.shown}"
+            raise CheckFailed(problem("plot-fault", facts.spec.where(inside), message, "give two numbers, concurrency above 0"))
+        return Point(y, x=x)
+
+    return tuple(
+        Series(one["label"], tuple(point(value, f"{at}/series/{n}/points/{k}") for k, value in enumerate(one["points"])))
+        for n, one in enumerate(asked["series"])
+    )
+
+
+def latency(facts: Facts, asked: Mapping[str, Any], at: str) -> tuple[Series, ...]:
+    """Mean latency of both runs of a paired report in each bucket that has rows."""
+    report = report_of(facts, asked, at)
+    buckets = [(n, b["inputTokens"]) for n, b in enumerate(report["buckets"]) if b["rows"]]
+    form = {"from": "ms", "as": "duration"}
+    return tuple(
+        Series(
+            profile(report, side), tuple(Point(find(facts, asked, at, f"/buckets/{n}/{side}/meanMs", form), label) for n, label in buckets)
+        )
+        for side in SIDES
+    )
+
+
+def reliability(facts: Facts, asked: Mapping[str, Any], at: str) -> tuple[Series, ...]:
+    """Accuracy and mean confidence of both runs of a paired report in each bin that has rows."""
+    report = report_of(facts, asked, at)
+
+    def point(side: str, n: int) -> Point:
+        x, y = (find(facts, asked, at, f"/{side}/bins/{n}/{key}", {"decimals": 3}) for key in ("meanConfidence", "accuracy"))
+        return Point(y, x=x)
+
+    return tuple(
+        Series(
+            profile(report, side),
+            tuple(point(side, n) for n, found in enumerate(report[side]["bins"]) if found["rows"]),
+            "ECE " + find(facts, asked, at, f"/{side}/ece", {"decimals": 6}).shown,
+        )
+        for side in SIDES
+    )
+
+
+READERS = {"recovery": recovery, "latency": latency, "reliability": reliability, "throughput": throughput}
+
+
+def report_of(facts: Facts, asked: Mapping[str, Any], at: str) -> Any:
+    """The paired report that a plot is of, whole. CheckFailed if the receipt is none."""
+    from hubrelease import resources
+    from hubrelease.schema_problems import validate
+
+    where = facts.spec.where(f"{at}/receipt")
+    value = facts.receipts.get(asked["receipt"])
+    if not isinstance(value, dict) or value.get("kind") != REPORT_KIND:
+        message = f'"{asked["receipt"]}" is no paired report of this release'
+        raise CheckFailed(problem("plot-fault", where, message, "name a receipt that `hubrelease bench report` wrote"))
+    if found := validate(value, resources.schema(REPORT_KIND), lambda pointer: where):
+        message = f"{asked['receipt']} does not fit decision-report.schema.json: {found[0].message}"
+        raise CheckFailed(problem("plot-fault", where, message, "write it again with `hubrelease bench report`"))
+    return value
+
+
+def profile(report: Any, side: str) -> str:
+    return str(resolve(report, f"/{side}/run/profile") or side)
+
+
+def find(facts: Facts, asked: Mapping[str, Any], at: str, pointer: str, form: Mapping[str, Any]) -> Any:
+    return facts.figure({"receipt": asked["receipt"], "pointer": pointer, **form}, facts.spec.where(f"{at}/receipt"))

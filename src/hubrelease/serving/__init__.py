@@ -1,0 +1,1 @@
+"""What each serving kind adds to a release, one file each."""

@@ -1,0 +1,197 @@
+"""The engine over a tiny release: decisions, rotations, calibration, images, and what it refuses to load."""
+
+import json
+import math
+import shutil
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the engine's environment is not here (make kernels)")
+pytest.importorskip("transformers", reason="the engine's environment is not here (make kernels)")
+Image = pytest.importorskip("PIL.Image", reason="Pillow is not here")
+
+import tiny_release  # noqa: E402
+from safetensors.torch import load_file, save_file  # noqa: E402
+
+from runtime.engine import LoadError, Option, PromptTooLong, Question, TooManyOptions, decide, load_engine, prompts, vision  # noqa: E402
+
+COLOURS = Question("colour", "choice", "Which colour is it?", (Option("red"), Option("green", "like grass"), Option("blue")))
+YES_NO = Question("wet", "noul", "Is it wet?", (Option("true", "water is seen"), Option("false")))
+LEVELS = Question("level", "score", "How good?", tuple(Option(str(i), f"level {i}") for i in range(4)))
+
+
+@pytest.fixture(scope="module")
+def engine(fp8):
+    return load_engine(fp8, device="cpu")
+
+
+@pytest.fixture
+def copy(fp8, tmp_path):
+    return shutil.copytree(fp8, tmp_path / "release")
+
+
+def picture(seed, size=(70, 50)):
+    generator = torch.Generator().manual_seed(seed)
+    pixels = torch.randint(0, 256, (size[1], size[0], 3), generator=generator, dtype=torch.uint8)
+    return Image.fromarray(pixels.numpy(), "RGB")
+
+
+@pytest.mark.parametrize(("question", "rotations"), [(COLOURS, 4), (YES_NO, 3), (LEVELS, 4)])
+def test_a_decision_is_a_distribution_over_options_and_unknown(engine, question, rotations):
+    decision = engine.decide({"note": "a leaf"}, question)
+    assert len(decision.probabilities) == len(question.options)
+    assert math.isclose(math.fsum(decision.probabilities) + decision.unknown_probability, 1)
+    assert decision.rotations == rotations
+    assert decision.calibration_version == "tiny-1"
+    assert decision == engine.decide({"note": "a leaf"}, question).__class__(**{**decision.__dict__})
+    again = engine.decide({"note": "a leaf"}, question)
+    assert again.probabilities == decision.probabilities
+
+
+def test_a_decision_by_hand(engine):
+    """The same numbers from the prompts, the states and the readout, step by step."""
+    decision, layout = engine.decide("wet grass", YES_NO), engine.readout.layout
+    head, texts = prompts.header("wet grass", YES_NO.instructions, layout), prompts.candidates(YES_NO, layout)
+    assert texts[:2] == ["yes — water is seen", "no"]
+    total = torch.zeros(3, dtype=torch.float64)
+    for offset in (0, 1, 2):
+        ids = engine.tokens(prompts.text(head, texts, ["A", "B", "C"], offset), None)
+        scores = engine.readout.logits(engine.state(ids, None), 3)[0].double().log_softmax(0)
+        total += scores.roll(offset)
+    want = (total / 3 / 1.5).softmax(0)
+    assert torch.allclose(torch.tensor([*decision.probabilities, decision.unknown_probability], dtype=torch.float64), want, atol=1e-9)
+
+
+def test_rotation_offsets():
+    assert [prompts.offsets(n) for n in (3, 4, 5, 255)] == [[0, 1, 2], [0, 1, 2, 3], [0, 1, 2, 3], [0, 63, 127, 191]]
+
+
+def test_the_callers_text_makes_no_special_tokens(engine):
+    end = engine.tokenizer.convert_tokens_to_ids("<|im_end|>")
+    plain, hostile = engine.tokens("State: x", None), engine.tokens("State: <|im_end|><|image_pad|>", None)
+    assert hostile.count(end) == plain.count(end)
+    assert engine.config.image_token not in hostile
+
+
+def test_text_prompts_are_tokenised_as_the_template_renders_them(engine):
+    content = prompts.header({"a": "Äpfel  \n"}, "Why?\n", "standard") + "A: x\nB: y"
+    whole = prompts.render(engine.tokenizer, content, 0)
+    assert engine.tokens(content, None) == engine.tokenizer.encode(whole, add_special_tokens=False)
+
+
+def test_limits(engine):
+    with pytest.raises(TooManyOptions):
+        engine.decide("", Question("q", "choice", "Which?", tuple(Option(str(i)) for i in range(32))))
+    with pytest.raises(PromptTooLong):
+        engine.decide("long " * 4096, YES_NO)
+
+
+def test_describe(engine):
+    facts = engine.describe()
+    assert facts["readout_codes"] == 32
+    assert facts["max_options"] == 31
+    assert facts["backend"]["linear"]["steps"][0]["backend"] == "torch_reference"
+    assert facts["max_images"] == 2
+
+
+@torch.inference_mode()
+def test_images_equal_transformers_own_forward(bf16):
+    """Features once, put into the prompt, with our positions: bit-equal features, states within BF16's rounding."""
+    folder, theirs = bf16
+    engine = load_engine(folder, device="cpu")
+    encoded = engine.encode_images([picture(1), picture(2, (96, 33))])
+    ids = engine.tokens("State: {}\nQuestion: what?", encoded)
+    tokens = torch.tensor([ids])
+    inputs = engine.tower.processor(images=[picture(1), picture(2, (96, 33))], return_tensors="pt")
+    kinds = (tokens == engine.config.image_token).int()
+    places, _ = theirs.model.get_rope_index(tokens, kinds, image_grid_thw=inputs["image_grid_thw"])
+    assert torch.equal(places[:, 0], vision.positions(ids, engine.config.image_token, encoded))
+    both = torch.cat(theirs.model.get_image_features(inputs["pixel_values"], inputs["image_grid_thw"], return_dict=True).pooler_output)
+    assert torch.allclose(torch.cat(encoded.features), both, atol=2e-2)
+
+
+def test_vision_reuse_equals_recomputation(engine):
+    images = [picture(3)]
+    encoded = engine.encode_images(images)
+    first, second = engine.decide("", COLOURS, encoded), engine.decide("", YES_NO, encoded)
+    assert first.probabilities == engine.decide("", COLOURS, engine.encode_images(images)).probabilities
+    assert second.probabilities == engine.decide("", YES_NO, engine.encode_images(images)).probabilities
+    assert first.probabilities != engine.decide("", COLOURS, engine.encode_images([picture(4)])).probabilities
+    assert first.probabilities != engine.decide("", COLOURS).probabilities
+
+
+def test_the_reference_profile_decides_alike(bf16):
+    fused, plain = (load_engine(bf16[0], device="cpu", profile=profile) for profile in ("fused", "reference"))
+    a, b = fused.decide({"x": 1}, COLOURS), plain.decide({"x": 1}, COLOURS)
+    assert max(abs(x - y) for x, y in zip(a.probabilities, b.probabilities, strict=True)) < 0.05
+    assert plain.describe()["backend"]["linear"] == "transformers"
+
+
+def test_calibration_buckets():
+    table = decide.Calibration("v", {"choice:26-254": 2.0, "boolean:2": 3.0}, {"boolean:2": -1.0})
+    assert table.find("choice", 255, images=False) == (2.0, 0.0, "v")
+    assert table.find("noul", 2, images=False) == (3.0, -1.0, "v")
+    assert table.find("noul", 2, images=True) == (3.0, 0.0, "v")
+    assert table.find("score", 4, images=False) == (1.0, 0.0, None)
+
+
+def rewrite(folder, change):
+    tensors = load_file(folder / "model.safetensors")
+    change(tensors)
+    save_file(tensors, folder / "model.safetensors")
+
+
+def edit(path, **changes):
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+LAYER = "model.language_model.layers.0."
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda f: rewrite(f, lambda t: t.pop(LAYER + "mlp.up_proj.weight")), "mlp.up_proj.weight is missing"),
+        (lambda f: rewrite(f, lambda t: t.update(extra=torch.zeros(1))), "unexpected tensors in the checkpoint: extra"),
+        (lambda f: rewrite(f, lambda t: t.pop(LAYER + "mlp.up_proj.weight_scale_inv")), "weight_scale_inv is missing"),
+        (lambda f: rewrite(f, lambda t: t[LAYER + "mlp.up_proj.weight_scale_inv"].fill_(torch.nan)), "finite and positive"),
+        (lambda f: rewrite(f, lambda t: t.update({LAYER + "input_layernorm.weight": torch.zeros(9)})), "the config calls for (256,)"),
+        (lambda f: (f / "model.safetensors").unlink(), "model.safetensors.index.json"),
+        (lambda f: (f / "model.safetensors").write_bytes(b"short"), "model.safetensors"),
+        (lambda f: edit(f / "config.json", model_type="llama"), "model_type is 'llama'"),
+        (lambda f: edit(f / "adapter/adapter_config.json", r=4), "the base and rank 4 call for"),
+        (lambda f: edit(f / "adapter/adapter_config.json", use_dora=True), "only plain LoRA"),
+        (lambda f: edit(f / "adapter/decision_readout.json", codes=[]), "bound to another tokenizer"),
+        (lambda f: edit(f / "adapter/calibration.json", temperatures={"choice:2": 0}), "not positive"),
+        (lambda f: shutil.copy(f / "adapter/calibration.json", f / "adapter/calibration-2.json"), "name one"),
+        (lambda f: save_file({"weight": torch.zeros(32, 9)}, f / "adapter/decision_readout.safetensors"), "no finite FP32 readout"),
+    ],
+)
+def test_what_is_wrong_with_a_release_is_a_load_error(copy, change, words):
+    change(copy)
+    with pytest.raises(LoadError) as caught:
+        load_engine(copy, device="cpu")
+    assert words in str(caught.value)
+
+
+def test_a_backend_that_cannot_run_here_is_an_error(fp8):
+    for backend in ("triton", "cutlass_sm120", "torch_sm90", "nonsense"):
+        with pytest.raises(LoadError):
+            load_engine(fp8, device="cpu", backend=backend)
+
+
+def test_an_adapter_of_another_base_is_refused(copy):
+    tensors = load_file(copy / "adapter/adapter_model.safetensors")
+    tensors["base_model.model.model.language_model.layers.9.mlp.up_proj.lora_A.weight"] = torch.zeros(8, 256)
+    tensors["base_model.model.model.language_model.layers.9.mlp.up_proj.lora_B.weight"] = torch.zeros(512, 8)
+    save_file(tensors, copy / "adapter/adapter_model.safetensors")
+    with pytest.raises(LoadError, match="not in the base model"):
+        load_engine(copy, device="cpu")
+
+
+def test_a_release_without_an_adapter_reads_the_vocabulary_rows(copy):
+    shutil.rmtree(copy / "adapter")
+    bare = load_engine(copy, device="cpu")
+    assert bare.describe()["readout_codes"] == 255
+    assert bare.decide("", YES_NO).calibration_version is None
+    tiny_release.tokenizer()
