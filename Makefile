@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all models heavy browser server fuzz lint verifier docs clean
+.PHONY: demo test test-all models heavy browser server kernels fuzz lint verifier docs clean
 
 $(BIN)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -53,8 +53,21 @@ $(SERVER)/.ready: pyproject.toml
 	touch $@
 
 server: $(SERVER)/.ready
-	HADOLINT=$(SERVER)/hadolint $(SERVER)/python -m pytest -m heavy tests/server
+	HADOLINT=$(SERVER)/hadolint $(SERVER)/python -m pytest -m heavy tests/server tests/validate -k "not smollm2 and not noise"
 	$(SERVER)/python bench/server_soak.py --fake
+
+# The runtime's kernels and engine without a GPU: compiled for SM90, SM120 and SM121, run by Triton's interpreter and in torch.
+# With nvcc 12.9 or later and FlashInfer's headers (SM120_HEADERS) the CUTLASS entry is built as well, else skipped by name.
+KERNELS := .kernels/bin
+$(KERNELS)/.ready: pyproject.toml
+	$(PYTHON) -m venv .kernels
+	$(KERNELS)/python -m pip install --quiet --disable-pip-version-check torch "triton>=3.8" transformers safetensors pillow numpy einops "pytest>=8,<9.3"
+	$(KERNELS)/python -m pip install --quiet --disable-pip-version-check --no-deps --target .kernels/fla fla-core==0.6.0 flash-linear-attention==0.6.0
+	touch $@
+
+kernels: $(KERNELS)/.ready
+	$(KERNELS)/python -m pytest --confcutdir=tests/runtime_kernels -m heavy tests/runtime_kernels
+	$(KERNELS)/python -m pytest --confcutdir=tests/runtime_engine -m heavy tests/runtime_engine
 
 # Real kinds of models in every format, read back by transformers, in an environment of its own (.parity).
 models: $(BIN)/.ready
@@ -78,4 +91,4 @@ docs: $(BIN)/.ready
 	$(BIN)/python -c "from hubrelease import format_pages; print(format_pages.markdown(), end='')" > docs/formats.md
 
 clean:
-	rm -rf $(VENV) .browser .server build dist demo
+	rm -rf $(VENV) .browser .server .kernels build dist demo

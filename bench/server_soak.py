@@ -1,6 +1,7 @@
 """Many requests by several clients against a served release on the CPU: failures, latency, and whether memory stays flat.
 
-python bench/server_soak.py --release DIR [--requests 2000] [--clients 8] [--out soak.json]
+python tests/server/tiny_served.py DIR 2
+python bench/server_soak.py --release DIR/release [--requests 2000] [--clients 8] [--out soak.json]
 python bench/server_soak.py --fake          the server alone, over an engine that computes nothing
 
 Every tenth request is a bad one that must be refused, every seventh has images, every fiftieth leaves before its answer.
@@ -59,8 +60,8 @@ def body(number: int) -> tuple[bytes, int]:
         "choice": {"type": "choice", "instructions": "Which?", "criteria": {f"option {n}": None for n in range(chance.randint(2, 6))}},
         "score": {"type": "score", "instructions": "How much?", "criteria": ["little", "some", "much"]},
     }
-    asked = dict(chance.sample(sorted(questions.items()), 1 + number % 2))
-    value: dict[str, Any] = {"state": {"number": number, "text": "word " * chance.randint(1, 60)}, "questions": asked}
+    asked = dict(chance.sample(sorted(questions.items()), 1 + (number % 5 == 0)))
+    value: dict[str, Any] = {"state": {"number": number, "text": "word " * chance.randint(1, 20)}, "questions": asked}
     if number % 7 == 3:
         value["images"] = ["data:image/png;base64," + base64.b64encode(png(number + n)).decode() for n in range(1 + number % 2)]
     return json.dumps(value).encode(), 200
@@ -133,7 +134,11 @@ def start(asked: argparse.Namespace, log: Path) -> tuple[subprocess.Popen[bytes]
         words = [sys.executable, str(FAKE), "--port", "0"]
     else:
         words = [sys.executable, "-m", "server", str(asked.release.resolve()), "--device", "cpu", "--port", "0"]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT / "runtime"), os.environ.get("PYTHONPATH")]))}
+    environment = {
+        "OMP_NUM_THREADS": "1",
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT / "runtime"), os.environ.get("PYTHONPATH")])),
+    }
     with log.open("wb") as out:
         child = subprocess.Popen(words, stdout=out, stderr=out, env=environment, cwd=ROOT / "runtime")
     end = time.monotonic() + 300

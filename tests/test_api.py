@@ -17,7 +17,7 @@ import hubrelease
 from hubrelease import errors, lock
 from hubrelease.errors import Exit, ReleaseError
 
-NAMES = ("load_spec", "pin", "build", "verify", "render_card", "seal", "bench_report")
+NAMES = ("load_spec", "pin", "build", "verify", "render_card", "seal", "bench_report", "validate")
 
 
 @pytest.mark.parametrize("name", NAMES)

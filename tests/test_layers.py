@@ -15,7 +15,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("entry", ("__main__",)),
     ("commands", ("commands", "commands.*")),
     ("api", ("api", "preview", "preview.*")),
-    ("verbs", ("builder", "sealer", "checker", "verifier", "starter", "explain", "card_command", "card_metadata", "cards_check", "released", "doctor", "pins", "fidelity", "format_pages")),
+    ("verbs", ("builder", "sealer", "checker", "verifier", "starter", "explain", "card_command", "card_metadata", "cards_check", "released", "doctor", "pins", "fidelity", "format_pages", "validator", "validated", "resealing", "reports_written", "judging", "long_prompts", "memory_samples", "probes", "probes.*", "engines", "engines.*")),
     ("steps and checks", ("steps", "steps.*", "checks", "checks.*", "reshard", "validation_reports", "provenance", "container_faults", "conversion", "conversion.*", "formats", "formats.*")),
     ("values", ("*",)),
     ("ground", ("errors", "codes", "progress", "canonical", "digest", "verify_release", "weights", "strict_yaml", "glob_paths", "family", "resources")),
@@ -23,11 +23,13 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
 PRINTS = {
     "report": "the place for it",
     "verify_release": "travels alone",
+    "probes._kernel_check": "runs alone",
     "commands": "on standard error only, where an end can't be shown by report.py: usage, interruption, a closed output",
 }
 WRITES_JSON = {
     "canonical": "the place for it: files and digests",
     "verify_release": "travels alone",
+    "probes._kernel_check": "runs alone",
     "report": "standard output",
     "finding_formats": "standard output",
     "weights": "container headers, whose order is that of the tensors",
@@ -35,6 +37,7 @@ WRITES_JSON = {
     "compare": "values in messages",
     "starter": "quoted text in YAML",
     "patterns": "a pipe to a process of ours",
+    "decisions.client": "requests, whose options keep the order in which they are asked",
     "conversion.configs": "config.json, whose keys keep the order of the base's",
 }
 HUB_CLIENT = {"hub": "the place for it", "doctor": "asks whether a token is there"}

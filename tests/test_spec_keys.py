@@ -148,6 +148,12 @@ FILES: dict[str, tuple[str, Any]] = {  # so that files of the release change, ot
     "/benchmarks/*/as": ("/benchmarks/0/as", "benchmarks/other.json"), "/runtime/image": ("/runtime/image", f"other@{DIGEST}"),
     "/files/*/source": ("/files/0", {"source": "base_model", "from": "config.json", "to": "docs/notes.md"}),
     "/runtime/kind": ("/runtime", None),
+    "/validation/takes": ("/validation", {"takes": ["chat"]}), "/validation/checks": ("/validation", {"checks": [{"name": "a", "kind": "completion", "prompt": "b"}]}),
+    "/validation/suite": ("/validation", {"suite": "own.json"}), "/validation/limits": ("/validation", {"limits": {"start_s": 5}}),
+    "/validation/not_required/*/check": ("/validation", {"not_required": [{"check": "load", "reason": "is a test"}]}),
+    "/validation/not_required/*/reason": ("/validation", {"not_required": [{"check": "load", "reason": "is another"}]}),
+    "/validation/long_prompts": ("/validation", {"takes": ["long"], "long_prompts": [64]}), "/validation/latency_tokens": ("/validation", {"latency_tokens": [9]}),
+    "/validation/soak_s": ("/validation", {"soak_s": 1}),
 }  # fmt: skip
 ELSEWHERE = {  # what needs more than a folder of a few kilobytes
     "/schema": "the version of the format", "/include": "other files", "/weights/source": "which source", "/side_files/source": "which source",
@@ -190,7 +196,7 @@ def changed(pointer: str, value: Any) -> dict[str, Any]:
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of ASKED, pinned, and its release in `out` beside it."""
     root = folder(tmp_path_factory.mktemp("keys") / "project", ASKED, r__json='{"a": 0.125, "b": 2, "c": 3}', s__json='{"a": 1}',
-                  notes__md="notes", text__txt="Some text.\n", own__j2="# own {{ tables[0].title }} {{ front_matter }}")  # fmt: skip
+                  notes__md="notes", text__txt="Some text.\n", own__json='{"schemaVersion": 1, "requests": []}', own__j2="# own {{ tables[0].title }} {{ front_matter }}")  # fmt: skip
     tiny.write(root / "base", tiny_upstream.base())
     spec = hubrelease.load_spec(root)
     hubrelease.pin(spec)
@@ -237,7 +243,6 @@ def inside(root: Path) -> dict[str, bytes]:
 
 VALUES: dict[str, Any] = {
     "/adapter/name": "x",
-    "/validation": {"suite": "x"},
     "/publish/sha256sums": False, "/publish/manifest": True, "/publish/repo_id": "a/b", "/publish/private": True, "/publish/unvalidated": "no GPU here",
 }  # fmt: skip
 

@@ -126,7 +126,7 @@ class DecisionEngine:
             raise PromptTooLong(f"the prompt has {longest} tokens, the limit is {self.max_tokens}")
         with device_errors(self.device):
             before = time.perf_counter()
-            states = torch.cat([self.state(one, images) for one in ids])
+            states = self.states(ids, images)
             logits = self.readout.logits(states, len(texts)).tolist()  # copies to the host, so the passes are over
             prefill_ms = (time.perf_counter() - before) * 1e3
         temperature, moved, version = self.calibration.find(question.type, len(question.options), images is not None)
@@ -154,17 +154,26 @@ class DecisionEngine:
         ids += encode(whole[at + len(content) :], add_special_tokens=False)
         return vision.spread(ids, self.config.image_token, images)
 
-    def state(self, ids: list[int], images: vision.Encoded | None) -> torch.Tensor:
-        """(1, hidden): the last token's state, by a captured graph where the length has one."""
-        tokens = torch.tensor(ids, device=self.device)
-        embeds = vision.put(self.model.embed(tokens), tokens, self.config, images)
-        where = vision.positions(ids, self.config.image_token, images).to(self.device)
-        last = torch.tensor([len(ids) - 1], device=self.device)
-        if self.graphs is not None:
-            state = self.graphs.run(embeds.unsqueeze(0), where.unsqueeze(1), last)
-            if state is not None:
-                return state
-        return self.model.forward(embeds, where, (1, len(ids)), last)
+    def states(self, ids: list[list[int]], images: vision.Encoded | None) -> torch.Tensor:
+        """(rotations, hidden): all rotations in one captured pass where there is one for their number and length."""
+        if self.graphs is not None and self.graphs.has(len(ids), max(map(len, ids))):
+            return self.batch(ids, images)
+        return torch.cat([self.batch([one], images) for one in ids])
+
+    def batch(self, ids: list[list[int]], images: vision.Encoded | None) -> torch.Tensor:
+        """(prompts, hidden): the last tokens' states of prompts padded on the right to the longest, by a graph if captured."""
+        longest, token = max(map(len, ids)), self.config.image_token
+        flat = torch.tensor([one + [0] * (longest - len(one)) for one in ids], device=self.device)
+        embeds = torch.stack([vision.put(self.model.embed(row), row, self.config, images) for row in flat])
+        where = torch.zeros(3, len(ids), longest, dtype=torch.long)
+        for i, one in enumerate(ids):
+            where[:, i, : len(one)] = vision.positions(one, token, images)
+        where, last = where.to(self.device), torch.tensor([len(one) - 1 for one in ids], device=self.device)
+        state = self.graphs.run(embeds, where, last) if self.graphs is not None else None
+        if state is not None:
+            return state
+        rows = last + torch.arange(len(ids), device=self.device) * longest
+        return self.model.forward(embeds.flatten(0, 1), where.flatten(1), (len(ids), longest), rows)
 
     def close(self) -> None:
         """See `Engine.close`."""

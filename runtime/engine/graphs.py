@@ -17,6 +17,8 @@ from .model import Model
 
 LENGTHS = (*range(64, 1025, 64), *range(1152, 2049, 128), *range(2304, 4097, 256))
 WARM_UPS = 3
+BATCHES = (3, 4)  # the rotations of a question, in one pass: a pass over the weights serves all of them
+LONGEST_BATCHED = 1024  # beyond it the gain is below a tenth (bench/results/sm120-runtime-h200.json)
 
 
 @dataclass
@@ -30,26 +32,36 @@ class Graphs:
     buffers: dict[int, tuple[torch.Tensor, torch.Tensor, torch.Tensor]] = field(default_factory=dict)
     pool: Any = None
 
+    def lengths_of(self, batch: int) -> tuple[int, ...]:
+        """The lengths that are captured for a batch."""
+        return self.lengths if batch == 1 else tuple(length for length in self.lengths if length <= LONGEST_BATCHED)
+
     def length(self, tokens: int) -> int | None:
         """The captured length that a prompt of so many tokens is padded to; None above the longest."""
         at = bisect_left(self.lengths, tokens)
         return self.lengths[at] if at < len(self.lengths) else None
 
+    def has(self, batch: int, tokens: int) -> bool:
+        """True where this many prompts of at most so many tokens have a graph."""
+        return (batch, self.length(tokens)) in self.captured
+
     def inputs(self, batch: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Static (embeds, positions, last) for a batch, as large as the longest length needs."""
         if batch not in self.buffers:
-            rows, device = batch * self.lengths[-1], self.model.device
+            rows, device = batch * self.lengths_of(batch)[-1], self.model.device
             embeds = torch.zeros(rows, self.model.config.hidden, dtype=self.model.embedding.dtype, device=device)
             positions = torch.zeros(3, rows, dtype=torch.long, device=device)
             self.buffers[batch] = embeds, positions, torch.zeros(batch, dtype=torch.long, device=device)
         return self.buffers[batch]
 
-    def capture_all(self, batches: tuple[int, ...] = (1,)) -> None:
-        """Captures every length for these batch sizes, longest first."""
+    def capture_all(self, batches: tuple[int, ...] = (1, *BATCHES)) -> None:
+        """Captures every length for these batch sizes, the most rows first."""
+        torch.cuda.empty_cache()
         before = torch.cuda.memory_reserved(self.model.device)
-        for length in reversed(self.lengths):
-            for batch in batches:
-                self.capture(batch, length)
+        wanted = [(batch, length) for batch in batches for length in self.lengths_of(batch)]
+        for batch, length in sorted(wanted, key=lambda pair: -pair[0] * pair[1]):
+            self.capture(batch, length)
+        torch.cuda.empty_cache()
         self.bytes_held = torch.cuda.memory_reserved(self.model.device) - before
 
     def capture(self, batch: int, length: int) -> None:

@@ -34,6 +34,10 @@ class Group:
         """The linear's output."""
         return self.with_extra(activation, partial)[0]
 
+    def deferred(self, activation: linear.Activation) -> tuple[torch.Tensor, linear.Pending]:
+        """(output, the adapter's product that the reader has to add, or None)."""
+        return self.matrix.deferred(activation, None if self.down is None else activation.x @ self.down.t())
+
     def with_extra(self, activation: linear.Activation, partial: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
         """(output, product with the extra rows)."""
         if self.down is None:
@@ -109,7 +113,7 @@ class Mlp:
 
     def __call__(self, activation: linear.Activation) -> torch.Tensor:
         """What the block adds to the stream."""
-        return self.output(linear.Activation(*self.ops.swiglu(self.inputs(activation), self.output.quant)), partial=True)
+        return self.output(linear.Activation(*self.ops.swiglu(*self.inputs.deferred(activation), self.output.quant)), partial=True)
 
 
 @dataclass

@@ -19,6 +19,8 @@ from . import reference
 from .dispatch import SM120, Capability, MissingPath, find
 from .linear_backends import add_lora
 
+Pending = tuple[torch.Tensor, torch.Tensor | None] | None  # (t, up) of an adapter's product that isn't in the output yet
+FUSING = ("triton", "torch_reference")  # backends with the adapter's product inside
 BACKENDS = ("cutlass_sm120", "triton", "torch_sm90", "torch_reference")
 TEST_ROWS = (1, 77, 256)
 MIXED_ROWS = 768
@@ -45,9 +47,9 @@ class Plan:
     steps: tuple[tuple[int, str, Any], ...]
     tested: dict[str, Any] = field(default_factory=dict)
 
-    def pick(self, rows: int) -> Any:
-        """The backend's function for this many rows."""
-        return next(function for least, _, function in reversed(self.steps) if rows >= least)
+    def pick(self, rows: int) -> tuple[str, Any]:
+        """The backend for this many rows: name and function."""
+        return next((name, function) for least, name, function in reversed(self.steps) if rows >= least)
 
     def describe(self) -> dict[str, Any]:
         """For /v1/models and receipts."""
@@ -69,8 +71,15 @@ class Linear:
         if self.scale is None:
             return add_lora(activation.x @ self.weight.t(), t, self.up, self.ends)
         assert self.plan is not None
-        backend = self.plan.pick(activation.x.shape[0])
+        _, backend = self.plan.pick(activation.x.shape[0])
         return backend(activation.codes, activation.scale, self.weight, self.scale, t, self.up, self.ends, partial)
+
+    def deferred(self, activation: Activation, t: torch.Tensor | None) -> tuple[torch.Tensor, Pending]:
+        """(M, N), and what the reader has yet to add where the backend would need a pass of its own for the adapter."""
+        fuses = self.scale is not None and self.plan is not None and self.plan.pick(activation.x.shape[0])[0] in FUSING
+        if t is None or fuses:
+            return self(activation, t), None
+        return self(activation), (t, self.up)
 
 
 def candidates(name: str, capability: Capability | None) -> list[tuple[tuple[int, str], ...]]:
@@ -114,12 +123,20 @@ def self_test(function: Any, weights: Iterable[tuple[torch.Tensor, torch.Tensor]
             codes, x_scale = reference.act_quant(x.to(torch.bfloat16))
             want = reference.fp8_block_gemm(codes, x_scale, weight, scale)
             out = torch.full((m, weight.shape[0]), torch.nan, dtype=torch.bfloat16, device=weight.device)
-            got = function(codes, x_scale, weight, scale, out=out)
-            error = ((got.float() - want).abs().max() / want.abs().max().clamp_min(1e-30)).item()
-            if not error <= TOLERANCE:
-                raise BackendError(f"self-test of {m} x {weight.shape[0]} x {weight.shape[1]}: error {error}, limit {TOLERANCE}")
-            worst = max(worst, error)
+            worst = max(worst, checked(function(codes, x_scale, weight, scale, out=out), want))
+            t, up = (torch.randn(rows, 16, device=weight.device, generator=generator).bfloat16() for rows in (m, weight.shape[0]))
+            parts = function(codes, x_scale, weight, scale, t=t, up=up, partial=True)
+            want += t.float() @ up.float().t()
+            checked(parts.sum(0) if parts.dim() == 3 else parts, want, 2 * TOLERANCE)  # rounded to BF16 twice, by some backends
     return worst
+
+
+def checked(got: torch.Tensor, want: torch.Tensor, limit: float = TOLERANCE) -> float:
+    """The largest error over the largest value. Raises BackendError beyond the limit, and for NaN."""
+    error = ((got.float() - want).abs().max() / want.abs().max().clamp_min(1e-30)).item()
+    if not error <= limit:
+        raise BackendError(f"self-test of {tuple(want.shape)}: error {error}, limit {limit}")
+    return error
 
 
 def concatenate(parts: Sequence[tuple[torch.Tensor, torch.Tensor | None]]) -> tuple[torch.Tensor, torch.Tensor | None, tuple[int, ...]]:

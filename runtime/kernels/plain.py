@@ -6,7 +6,9 @@ import torch
 import torch.nn.functional as F
 
 from . import reference
+from .linear_backends import add_lora
 
+Pending = tuple[torch.Tensor, torch.Tensor | None] | None  # linear.Pending
 Quantised = tuple[torch.Tensor, torch.Tensor | None, torch.Tensor | None]
 
 
@@ -23,8 +25,10 @@ def add_norm(
     return (residual, *quantised(x, quant))
 
 
-def swiglu(gate_up: torch.Tensor, quant: bool) -> Quantised:
+def swiglu(gate_up: torch.Tensor, pending: Pending, quant: bool) -> Quantised:
     """See sm89_fp8_norm_quant.swiglu."""
+    if pending is not None:
+        gate_up = add_lora(gate_up.clone(), *pending, (gate_up.shape[1] // 2,))
     return quantised(reference.swiglu(gate_up), quant)
 
 

@@ -58,6 +58,30 @@ def swiglu_kernel(y_ptr, x_ptr, q_ptr, s_ptr, N, groups, GROUPS: tl.constexpr, Q
         tl.store(s_ptr + row * groups + g, scale, mask=g < groups)
 
 
+@triton.jit(do_not_specialize=["M"])
+def swiglu_lora_kernel(
+    y_ptr, t_ptr, up_ptr, x_ptr, q_ptr, s_ptr, M, N, t_stride,
+    ROWS: tl.constexpr, RANK: tl.constexpr, QUANT: tl.constexpr,
+):  # fmt: skip
+    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    column = tl.program_id(1) * 128 + tl.arange(0, 128)
+    r = tl.arange(0, RANK)
+    row = (rows % M).to(tl.int64)[:, None]
+    y = y_ptr + row * 2 * N + column[None, :]
+    t = t_ptr + row * t_stride + r[None, :]
+    up = up_ptr + column[None, :] * RANK + r[:, None]
+    gate = tl.dot(tl.load(t), tl.load(up), tl.load(y).to(tl.float32)).to(x_ptr.dtype.element_ty)
+    other = tl.dot(tl.load(t + RANK), tl.load(up + N * RANK), tl.load(y + N).to(tl.float32)).to(x_ptr.dtype.element_ty)
+    wide = gate.to(tl.float32)
+    x = ((wide / (1.0 + tl.exp(-wide))).to(gate.dtype).to(tl.float32) * other.to(tl.float32)).to(gate.dtype)
+    keep = rows < M
+    tl.store(x_ptr + row * N + column[None, :], x, mask=keep[:, None])
+    if QUANT:
+        q, scale = quantise(x.to(tl.float32))
+        tl.store(q_ptr + row * N + column[None, :], q.to(q_ptr.dtype.element_ty), mask=keep[:, None])
+        tl.store(s_ptr + (rows % M).to(tl.int64) * (N // 128) + tl.program_id(1), scale, mask=keep)
+
+
 def quantised_like(x: torch.Tensor, quant: bool) -> tuple[torch.Tensor | None, torch.Tensor | None]:
     """Room for the codes and scales of x (M, K), or nothing."""
     if not quant:
@@ -67,7 +91,7 @@ def quantised_like(x: torch.Tensor, quant: bool) -> tuple[torch.Tensor | None, t
 
 
 def add_norm(
-    update: torch.Tensor | None, residual: torch.Tensor, weight: torch.Tensor, eps: float, quant: bool
+    update: torch.Tensor | None, residual: torch.Tensor, weight: torch.Tensor, eps: float, quant: bool, warps: int | None = None
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None, torch.Tensor | None]:
     """(residual + update, norm, codes, scales). `update` is None, (M, N), or FP32 parts (P, M, N)."""
     m, n = residual.shape
@@ -78,16 +102,26 @@ def add_norm(
     add_norm_kernel[(m,)](
         residual if update is None else update, residual, weight, out, x, x if codes is None else codes,
         x if scale is None else scale, m, n, eps,
-        PARTS=parts, GROUPS=triton.next_power_of_2(n // 128), QUANT=quant, num_warps=8 if n > 1024 else 4,
+        PARTS=parts, GROUPS=triton.next_power_of_2(n // 128), QUANT=quant, num_warps=warps or (4 if n <= 1024 else 16 if m <= 256 else 8),
     )  # fmt: skip
     return out, x, codes, scale
 
 
-def swiglu(gate_up: torch.Tensor, quant: bool) -> tuple[torch.Tensor, torch.Tensor | None, torch.Tensor | None]:
-    """(silu(gate) * up, codes, scales) of (M, 2 N)."""
+def swiglu(
+    gate_up: torch.Tensor, pending: tuple[torch.Tensor, torch.Tensor | None] | None, quant: bool, sizes: tuple[int, int] = (32, 4)
+) -> tuple[torch.Tensor, torch.Tensor | None, torch.Tensor | None]:
+    """(silu(gate) * up, codes, scales) of (M, 2 N); `pending` (t, up) is an adapter's product that comes to it first."""
     m, n = gate_up.shape[0], gate_up.shape[1] // 2
     x = torch.empty(m, n, dtype=gate_up.dtype, device=gate_up.device)
     codes, scale = quantised_like(x, quant)
+    if pending is not None:
+        t, up = pending
+        rows, warps = sizes  # swept on an H200: 136 us at 4,096 rows of 18,432 against 169 with 64 rows
+        swiglu_lora_kernel[(triton.cdiv(m, rows), n // 128)](
+            gate_up, t, up, x, x if codes is None else codes, x if scale is None else scale, m, n, t.stride(0),
+            ROWS=rows, RANK=up.shape[1], QUANT=quant, num_warps=warps,
+        )  # fmt: skip
+        return x, codes, scale
     size = 8 if m <= 256 else 16
     swiglu_kernel[(m, triton.cdiv(n // 128, size))](
         gate_up, x, x if codes is None else codes, x if scale is None else scale, n, n // 128,

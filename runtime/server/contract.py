@@ -231,11 +231,15 @@ def concentration(probabilities: Sequence[float]) -> float:
 
 
 def usage(decisions: Sequence[Decision], prefill_ms: float, total_ms: float, pictures: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """prefill_ms is the vision tower's part, shared by all questions; questions_ms the decisions; rotations the most of any question."""
+    """prefill_ms is the vision tower's part, shared by all questions; questions_ms the decisions; rotations the most of any question.
+
+    input_tokens counts the prompts of all rotations; prompt_tokens is the length of one, of the question with the longest.
+    """
     return {
         "prefill_ms": round(prefill_ms, 3),
         "questions_ms": round(sum(d.total_ms for d in decisions), 3),
         "input_tokens": sum(d.input_tokens for d in decisions),
+        "prompt_tokens": max(round(d.input_tokens / d.rotations) for d in decisions),
         "rotations": max(d.rotations for d in decisions),
         "total_ms": round(total_ms, 3),
         "images": list(pictures),

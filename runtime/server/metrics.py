@@ -36,7 +36,7 @@ class Metrics:
         self.input_tokens = 0
         self.questions: Counter[str] = Counter()
         self.request_seconds, self.queue_seconds, self.engine_seconds = Histogram(), Histogram(), Histogram()
-        self.device_memory: Mapping[str, float] = {}
+        self.device_memory: Mapping[str, float | None] = {}
 
     def text(self, gauges: Mapping[str, float]) -> str:
         """The whole page; `gauges` are what the server knows of itself now."""
@@ -62,7 +62,8 @@ class Metrics:
             yield from single(name, "gauge", name.replace("_", " ") + ".", value)
         yield from header("device_memory_mib", "gauge", "The engine's own account of its device memory.")
         for kind, mib in sorted(self.device_memory.items()):
-            yield f'{PREFIX}device_memory_mib{{kind="{kind}"}} {mib:g}'
+            if mib is not None:  # what the device does not count, as a CPU its weights
+                yield f'{PREFIX}device_memory_mib{{kind="{kind}"}} {mib:g}'
 
 
 def header(name: str, kind: str, what: str) -> Iterator[str]:

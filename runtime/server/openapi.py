@@ -188,8 +188,9 @@ def answer(kind: str, own: Json) -> Json:
 
 def usage() -> Json:
     picture = closed({"sha256": {"type": "string", "pattern": "^[0-9a-f]{64}$"}, "width": COUNT, "height": COUNT, "bytes": COUNT})
-    times = {"prefill_ms": NUMBER, "questions_ms": NUMBER, "input_tokens": COUNT, "rotations": COUNT, "total_ms": NUMBER}
-    return closed({**times, "images": {"type": "array", "items": picture}})
+    times = {"prefill_ms": NUMBER, "questions_ms": NUMBER, "total_ms": NUMBER}
+    counts = {"input_tokens": COUNT, "prompt_tokens": COUNT, "rotations": COUNT}
+    return closed({**times, **counts, "images": {"type": "array", "items": picture}})
 
 
 def models() -> Json:

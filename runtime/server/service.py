@@ -51,7 +51,7 @@ class Outcome:
     decisions: tuple[Decision, ...]
     vision_ms: float
     seconds: float
-    memory: Mapping[str, float] | None
+    memory: Mapping[str, float | None] | None
 
 
 class Dropped(Exception):

@@ -14,10 +14,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hubrelease.api import bench_report, build, load_spec, pin, render_card, seal, verify
+    from hubrelease.api import bench_report, build, load_spec, pin, render_card, seal, validate, verify
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "bench_report", "build", "load_spec", "pin", "render_card", "seal", "verify"]
+__all__ = ["__version__", "bench_report", "build", "load_spec", "pin", "render_card", "seal", "validate", "verify"]
 
 
 def __getattr__(name: str) -> object:

@@ -16,9 +16,10 @@ from hubrelease.lock import Lock
 from hubrelease.outside import Outside
 from hubrelease.progress import SILENT, Progress
 from hubrelease.spec import Spec, load_spec
+from hubrelease.validated import Asked, Validated
 from hubrelease.verifier import verify
 
-__all__ = ["bench_report", "build", "load_spec", "pin", "render_card", "seal", "verify"]
+__all__ = ["bench_report", "build", "load_spec", "pin", "render_card", "seal", "validate", "verify"]
 
 
 def outside_for(spec: Spec, offline: bool = False, progress: Progress = SILENT) -> Outside:
@@ -69,3 +70,16 @@ def bench_report(baseline: str | Path, candidate: str | Path, *, exclude_unmatch
     Example: `hubrelease.bench_report("bf16.jsonl", "fp8.jsonl")["comparison"]`
     """
     return compare(Path(baseline), Path(candidate), exclude_unmatched)
+
+
+def validate(folder: str | Path, *, runtime: str | None = None, device: str | None = None, base_url: str | None = None,
+             suite: str = "full", image: str | None = None, progress: Progress = SILENT) -> Validated:  # fmt: skip
+    """Runs a release folder on a device and puts the report into it; card and provenance are made again.
+
+    `runtime`: sm120, transformers, vllm or openai (with `base_url`); `device`: cuda or cpu; `suite`: full or functional.
+    Raises OutsideError where a GPU, a package or the server is missing; then nothing was written.
+    Example: `hubrelease.validate("dist/minilm", runtime="transformers", device="cpu").result`
+    """
+    from hubrelease import validator
+
+    return validator.validate(folder, Asked(runtime, device, base_url, suite, image), progress)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,9 +35,11 @@ from hubrelease.steps.licences import Licences
 from hubrelease.steps.receipts import Receipts
 from hubrelease.steps.runtime import Runtime
 from hubrelease.steps.side_files import SideFiles
+from hubrelease.steps.suite import Suite
 from hubrelease.steps.validation import Validation
 from hubrelease.steps.weights import Weights
 from hubrelease.tree import Tree
+from hubrelease.validation_reports import OTHERS
 from hubrelease.verifier import apply_waivers, run_checks, unused_waivers
 from hubrelease.workspace import Workspace, opened, refuse_loss, write_durably
 
@@ -46,6 +49,7 @@ STEPS: tuple[Step, ...] = (
     SideFiles(),
     Adapter(),
     Runtime(),
+    Suite(),
     Files(),
     Licences(),
     Receipts(),
@@ -153,10 +157,11 @@ def stage(spec: Spec, lock: Lock, outside: Outside, options: Options, work: Work
 
 def kept_files(target: Path) -> Mapping[str, bytes]:
     """Small files of the release that is replaced which a step may carry over."""
-    try:
-        return {REPORT: verify_release.Folder(target).read(REPORT, 2**24)}
-    except OSError:
-        return {}
+    folder, found = verify_release.Folder(target), {}
+    for path in (REPORT, *OTHERS):
+        with suppress(OSError):
+            found[path] = folder.read(path, 2**24)
+    return found
 
 
 def seal_tree(spec: Spec, lock: Lock, tree: Tree) -> tuple[Problem, ...]:

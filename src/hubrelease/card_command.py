@@ -136,11 +136,7 @@ def payload_key(spec: Spec, lock: Lock) -> str:
     Files beside release.yaml that become part of the payload count with their bytes. CheckFailed where one is absent.
     """
     local = [sha256(beside.read(spec, f.path, f"/files/{i}/from")) for i, f in enumerate(spec.files) if f.source is None]
-    shaping = {
-        k: v
-        for k, v in spec.document.items()
-        if k not in ("card", "benchmarks", "waive", "publish", "validation", "notice", "license_text")
-    }
+    shaping = {k: v for k, v in spec.document.items() if k not in ("card", "benchmarks", "waive", "publish", "notice", "license_text")}
     return key_of(__version__, shaping, local, locks.dumps(lock).decode())  # another version may measure otherwise
 
 

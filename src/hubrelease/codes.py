@@ -217,6 +217,36 @@ CODES: dict[str, Code] = {
         "The image would build, and fail at its first start.",
         "Add what the message names, then run `hubrelease pin`.",
     ),
+    "gpu-missing": Code(
+        "HR403",
+        "There is no GPU here that a validation could run on.",
+        "What a release does on a GPU can only be seen on one; nothing was run and nothing was written.",
+        "Run it on a machine with the GPU; `hubrelease validate DIR --print-job` prints ready commands.",
+    ),
+    "server-unreachable": Code(
+        "HR404",
+        "The server that a validation was to ask does not answer, or never got ready.",
+        "Nothing was learnt about the release, and nothing was written.",
+        "Start the server, wait until it is ready, then run again.",
+    ),
+    "validation-check-failed": Code(
+        "HR405",
+        "A required check of a validation failed.",
+        "These bytes, run as their users will run them, did not do what they should.",
+        "Read the reason; mend the release and validate again.",
+    ),
+    "validation-incomplete": Code(
+        "HR406",
+        "A required check of a validation could not be run, so that the result is not-run.",
+        "What was skipped was not seen to work: a skip is no pass.",
+        "Validate where the check can be run, or say in release.yaml under validation.not_required why it need not.",
+    ),
+    "suite-invalid": Code(
+        "HR407",
+        "The suite of requests for a validation is not of its form.",
+        "A request that is not understood would be left out in silence.",
+        "See schemas/suite.schema.json.",
+    ),
     "template-fault": Code(
         "HR501",
         "A template of the card has an error, or uses a name that nothing defines.",
@@ -264,6 +294,24 @@ CODES: dict[str, Code] = {
         "Two runs of a decision benchmark did not answer the same questions.",
         "A difference between runs over different rows says nothing about the models.",
         "Run the profile that lacks rows again over the same data set, or leave them out with --exclude-unmatched.",
+    ),
+    "decision-questions-invalid": Code(
+        "HR607",
+        "A line of a questions file is no question of a decision benchmark.",
+        "A benchmark that leaves out rows which it can't read measures something else.",
+        "Correct the line; its form is that of schemas/decision-question.schema.json.",
+    ),
+    "decision-run-other": Code(
+        "HR608",
+        "A rows file is of another run: other questions, another server, or other options.",
+        "Rows of two runs in one file would be compared as if one model had answered them all.",
+        "Go on with what the run began with, or choose another -o.",
+    ),
+    "decision-server-fault": Code(
+        "HR609",
+        "The decision server does not answer, is not ready, or went away in the middle of a run.",
+        "Every row that is asked now would fail, and none of that would be the model's doing.",
+        "Start the server, then run the same command again: it goes on where it stopped.",
     ),
     "plot-fault": Code(
         "HR606",

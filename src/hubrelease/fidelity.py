@@ -124,6 +124,8 @@ def load(folder: Path, scratch: Path, device: str) -> tuple[Any, str]:
         found, reader = scratch, "hubrelease (weights alone)"
     with told(folder, "model"):
         model = AutoModelForCausalLM.from_pretrained(found, dtype=compute_dtype(device), device_map=device)
+    if device == "cpu":
+        model = model.float()  # what compressed-tensors unpacks from NVFP4 stays BF16 whatever was asked for
     return model.eval(), reader
 
 

@@ -138,18 +138,25 @@ def progress_for(quiet: bool) -> Progress:
 
 
 class Bar(Progress):
-    """rich's bar with bytes, rate and time left; appears only when something takes longer than half a second."""
+    """rich's bar with bytes and rate, or a count, and time left; appears only when something takes longer than half a second."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.live: Any = None
         self.task: Any = None
         self.label, self.total, self.done, self.began = "", None, 0, 0.0  # type: str, int | None, int, float
+        self.in_bytes = True
 
     def start(self, label: str, total_bytes: int | None = None) -> None:
+        self.begin(label, total_bytes, True)
+
+    def start_count(self, label: str, total: int) -> None:
+        self.begin(label, total, False)
+
+    def begin(self, label: str, total: int | None, in_bytes: bool) -> None:
         with self.lock:
             self.stop()
-            self.label, self.total, self.done, self.began = label, total_bytes, 0, time.monotonic()
+            self.label, self.total, self.done, self.began, self.in_bytes = label, total, 0, time.monotonic(), in_bytes
 
     def advance(self, size_bytes: int) -> None:
         with self.lock:
@@ -173,13 +180,9 @@ class Bar(Progress):
         from rich.console import Console
         from rich.markup import escape as no_markup
 
-        columns = (
-            progress.TextColumn("{task.description}"),
-            progress.BarColumn(),
-            progress.DownloadColumn(),
-            progress.TransferSpeedColumn(),
-            progress.TimeRemainingColumn(compact=True),
-        )
+        amount = (progress.DownloadColumn(), progress.TransferSpeedColumn()) if self.in_bytes else (progress.MofNCompleteColumn(),)
+        left = progress.TimeRemainingColumn(compact=True)
+        columns = (progress.TextColumn("{task.description}"), progress.BarColumn(), *amount, left)
         self.live = progress.Progress(*columns, console=Console(stderr=True), transient=True)
         self.task = self.live.add_task(no_markup(escape(self.label)), total=self.total)
         self.live.start()

@@ -14,7 +14,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from hubrelease import resources, strict_yaml
+from hubrelease import resources, strict_yaml, suites
 from hubrelease.card_rules import card_problems
 from hubrelease.errors import Problem, SpecError, Where, problem
 from hubrelease.includes import load_merged
@@ -197,6 +197,7 @@ def faults_of(value: dict[str, Any], locate: Callable[[str], Where]) -> list[Pro
     sound = sound_parts(value, faults)
     faults += [*source_problems(sound, locate), *path_problems(sound, locate), *unsupported(sound, locate)]
     faults += card_problems(sound, locate)
+    faults += list(suites.spec_problems(sound["validation"], locate)) if "validation" in sound else []
     faults += [*reference_problems(sound, value.get("sources", {}), locate)] if isinstance(value.get("sources", {}), dict) else []
     return faults
 
@@ -366,7 +367,6 @@ def release_paths(value: dict[str, Any]) -> Iterator[tuple[str, str]]:
 SUPPORTED_FORMATS = (*PASS_THROUGH, "fp8_block", "fp8_dynamic", "nvfp4a16", "nvfp4", "modelopt_nvfp4", "w8a16", "w4a16")
 SUPPORTED_RUNTIMES = ("verify", "sm120")
 LATER: dict[str, str] = {
-    "/validation": "validation on a device",
     "/publish/sha256sums": "SHA256SUMS",
     "/publish/manifest": "manifest.json",
     "/publish/repo_id": "publishing",

@@ -5,11 +5,12 @@ Readers take contract.md section 2's few required fields and ignore the rest. A 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from hubrelease import verify_release
 from hubrelease.manifest import REPORT
 from hubrelease.models import as_mapping, strings
 
@@ -57,6 +58,17 @@ class ValidationReport:
         value = as_mapping(self.body.get("subject")).get("payloadDigest")
         return value if isinstance(value, str) else None
 
+    @property
+    def validated_digest(self) -> str | None:
+        value = as_mapping(self.body.get("subject")).get("validatedDigest")
+        return value if isinstance(value, str) else None
+
+    @property
+    def name(self) -> str | None:
+        """The release that it says it is about."""
+        value = as_mapping(self.body.get("subject")).get("name")
+        return value if isinstance(value, str) else None
+
     @cached_property
     def checks(self) -> tuple[Ran, ...]:
         rows = self.body.get("checks")
@@ -70,6 +82,20 @@ class ValidationReport:
         rows = where.get("gpus")
         each = [as_mapping(row).get("computeCapability") for row in (rows if isinstance(rows, list) else [])]
         return strings([*each, where.get("computeCapability")])
+
+
+def validated_digest(subjects: Iterable[verify_release.Subject]) -> str:
+    """The payload digest without the validation files that lie in the payload: adding one leaves what was validated as it was."""
+    found: str = verify_release.payload_digest([s for s in subjects if s.name not in OTHERS])
+    return found
+
+
+def wanted_digest(file: str, subjects: Iterable[verify_release.Subject]) -> str:
+    """The digest that a report in `file` has to name. One that lies in the payload can't hold a digest over itself."""
+    if file in OTHERS and verify_release.in_payload(file):
+        return validated_digest(subjects)
+    found: str = verify_release.payload_digest(subjects)
+    return found
 
 
 def ran(row: Mapping[str, Any], pointer: str) -> Ran:

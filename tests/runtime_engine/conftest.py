@@ -1,16 +1,17 @@
 """The engine's own environment: torch (CPU), transformers, tokenizers, Pillow. Elsewhere these tests are skipped by name."""
 
+import importlib.util
 import sys
 from pathlib import Path
 
 import pytest
 
+if importlib.util.find_spec("torch"):
+    import torch
+
+    torch.set_num_threads(1)  # tiny tensors: more threads only wait for each other
+
 sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parent)]
-
-
-def pytest_collection_modifyitems(items):
-    for item in items:
-        item.add_marker(pytest.mark.heavy)
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,7 @@ from safetensors.torch import load_file, save_file  # noqa: E402
 
 from runtime.engine import LoadError, Option, PromptTooLong, Question, TooManyOptions, decide, load_engine, prompts, vision  # noqa: E402
 
+pytestmark = pytest.mark.heavy
 COLOURS = Question("colour", "choice", "Which colour is it?", (Option("red"), Option("green", "like grass"), Option("blue")))
 YES_NO = Question("wet", "noul", "Is it wet?", (Option("true", "water is seen"), Option("false")))
 LEVELS = Question("level", "score", "How good?", tuple(Option(str(i), f"level {i}") for i in range(4)))
@@ -56,7 +57,7 @@ def test_a_decision_by_hand(engine):
     total = torch.zeros(3, dtype=torch.float64)
     for offset in (0, 1, 2):
         ids = engine.tokens(prompts.text(head, texts, ["A", "B", "C"], offset), None)
-        scores = engine.readout.logits(engine.state(ids, None), 3)[0].double().log_softmax(0)
+        scores = engine.readout.logits(engine.batch([ids], None), 3)[0].double().log_softmax(0)
         total += scores.roll(offset)
     want = (total / 3 / 1.5).softmax(0)
     assert torch.allclose(torch.tensor([*decision.probabilities, decision.unknown_probability], dtype=torch.float64), want, atol=1e-9)

@@ -12,6 +12,7 @@ import tiny_release  # noqa: E402
 from runtime.engine import adapter, config, load, model, reference_profile  # noqa: E402
 from runtime.kernels import reference  # noqa: E402
 
+pytestmark = pytest.mark.heavy
 CPU = torch.device("cpu")
 FP32_TOLERANCE = 5e-6  # of the largest value: sums in another order, through four layers
 

@@ -22,7 +22,7 @@ from triton.compiler import ASTSource
 from runtime.kernels import smxx_bf16_attention, smxx_bf16_delta
 from runtime.kernels.sm89_fp8_act_quant import act_quant_kernel
 from runtime.kernels.sm89_fp8_block_gemm import TABLE, fp8_block_gemm_kernel
-from runtime.kernels.sm89_fp8_norm_quant import add_norm_kernel, swiglu_kernel
+from runtime.kernels.sm89_fp8_norm_quant import add_norm_kernel, swiglu_kernel, swiglu_lora_kernel
 
 TOOL = glob.glob(os.path.join(os.path.dirname(triton.__file__), "backends/nvidia/bin/cuobjdump"))[0]
 CAPABILITY = int(sys.argv[1])
@@ -64,6 +64,9 @@ def jobs():
     pointers = dict(y_ptr=BF, x_ptr=BF, q_ptr=F8, s_ptr=F32)
     for groups in (8, 16):
         yield f"swiglu {groups}", swiglu_kernel, pointers, ["N!", "groups"], dict(GROUPS=groups, QUANT=True), dict(num_warps=4)
+    pointers = dict(y_ptr=BF, t_ptr=BF, up_ptr=BF, x_ptr=BF, q_ptr=F8, s_ptr=F32)
+    constants = dict(ROWS=64, RANK=64, QUANT=True)
+    yield "swiglu_lora", swiglu_lora_kernel, pointers, ["M", "N!", "t_stride!"], constants, dict(num_warps=4)
     pointers = dict(y_ptr=BF, w_ptr=BF, ab_ptr=BF, a_log_ptr=F32, bias_ptr=BF, q_ptr=BF, k_ptr=BF, v_ptr=BF, g_ptr=F32, beta_ptr=BF)
     constants = dict(KH=16, VH=32, D=128, TAPS=4, BT=64, VH2=32, SUM=True)
     yield (

@@ -8,17 +8,9 @@ import os
 import sys
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[2]
 NEEDED = [name for name in ("torch", "triton", "numpy") if importlib.util.find_spec(name) is None]
-collect_ignore_glob = []
 
 if not NEEDED:
     os.environ["TRITON_INTERPRET"] = "1"  # before any kernel is imported: the decorator reads it once
     sys.path.insert(0, str(ROOT))
-
-
-def pytest_collection_modifyitems(items):
-    for item in items:
-        item.add_marker(pytest.mark.heavy)

@@ -11,13 +11,17 @@ import pytest
 
 pytest.importorskip("triton", reason="the kernels' environment is not here (make kernels)")
 
+pytestmark = pytest.mark.heavy
 SHARED_LIMIT = 101_376  # bytes a block may have on SM120
+# On SM90 the 64 x 128 tile is held to 168 registers so that three blocks share a multiprocessor: two values used once, after
+# the loop, then go to the stack. A fifth faster all the same (bench/results/sm120-runtime-h200.json).
+STACK = {90: 8, 120: 0, 121: 0}
 
 
 @cache
-def compiled(capability):
-    environment = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
-    script = Path(__file__).with_name("compile_kernels.py")
+def compiled(capability, script="compile_kernels.py", path=""):
+    environment = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"} | {"PYTHONPATH": path}
+    script = Path(__file__).with_name(script)
     done = subprocess.run([sys.executable, script, str(capability)], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     return [json.loads(line) for line in done.stdout.splitlines()]
@@ -27,7 +31,7 @@ def compiled(capability):
 def test_no_kernel_spills_or_needs_more_shared_memory_than_sm120_has(capability):
     for kernel in compiled(capability):
         assert kernel["shared"] <= SHARED_LIMIT, kernel
-        assert kernel["stack"] == kernel["STL"] == kernel["LDL"] == 0, kernel
+        assert kernel["stack"] <= STACK[capability], kernel
 
 
 @pytest.mark.parametrize(("capability", "instruction", "wider"), [(90, "QGMMA", "HGMMA"), (120, "QMMA", "HMMA"), (121, "QMMA", "HMMA")])
@@ -43,3 +47,14 @@ def test_the_gemm_multiplies_in_fp8(capability, instruction, wider):
 def test_the_gemm_is_pipelined(capability):
     """Without the divisibility attributes loads don't become asynchronous copies, and the limits above prove nothing."""
     assert all(kernel["LDGSTS"] > 0 for kernel in compiled(capability) if kernel["kernel"].startswith("gemm"))
+
+
+@pytest.mark.parametrize(("capability", "limit"), [(90, 232_448), (120, SHARED_LIMIT), (121, SHARED_LIMIT)])
+def test_the_shipped_sizes_of_fla_fit(capability, limit):
+    """fla-core's own kernels: its spills are its own affair, a size that doesn't launch would be ours."""
+    folder = Path(os.environ.get("FLA_FOLDER", Path(sys.prefix, "fla")))
+    if not folder.is_dir():
+        pytest.skip("fla-core is not here (make kernels)")
+    kernels = compiled(capability, "compile_fla.py", str(folder))
+    assert len(kernels) == 4
+    assert all(kernel["shared"] <= limit for kernel in kernels), kernels

@@ -16,6 +16,7 @@ from runtime.kernels import sm89_fp8_norm_quant as norm  # noqa: E402
 from runtime.kernels import smxx_bf16_attention as attention  # noqa: E402
 from runtime.kernels import smxx_bf16_delta as delta  # noqa: E402
 
+pytestmark = pytest.mark.heavy
 TOLERANCE = 1e-5  # FP32 sums in another order; of the value, or of the largest one
 
 
@@ -90,9 +91,11 @@ def test_add_norm(parts):
     same_codes(got[2], reference.act_quant(got[1])[0])
 
 
-def test_swiglu():
+@pytest.mark.parametrize("rank", [None, 16])
+def test_swiglu(rank):
     y = random(6, 512)
-    got, want = norm.swiglu(y, True), plain.swiglu(y, True)
+    pending = None if rank is None else (random(6, 2 * rank, seed=1), random(512, rank, seed=2))
+    got, want = norm.swiglu(y, pending, True), plain.swiglu(y, pending, True)
     close(got[0], want[0])
     same_codes(got[1], reference.act_quant(got[0])[0])
     assert torch.equal(got[2], reference.act_quant(got[0])[1])

@@ -15,7 +15,7 @@ from engine import Decision, DeviceLost, OutOfMemory, PromptTooLong, Question
 FACTS: dict[str, Any] = {
     "model": "owner/tiny", "adapter": "adapter", "backend": {"linear": "fake"}, "profile": "fused", "load_seconds": 0.5, "readout_codes": 256,
     "max_options": 255, "prompt_layout": "standard", "calibration_version": "t1", "max_tokens": 4096, "max_images": 2,
-    "memory": {"allocatedMiB": 1.0, "peakMiB": 2.0},
+    "memory": {"allocatedMiB": 1.0, "peakMiB": 2.0, "weightsMiB": None},
 }  # fmt: skip
 
 

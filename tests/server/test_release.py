@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import re
 import shutil
 import signal
 import subprocess
@@ -117,6 +116,16 @@ def test_models_says_what_runs(server: Served) -> None:
     assert models["model"] == "owner/tiny-decisions"
 
 
+def test_health_and_metrics_of_a_real_engine(server: Served) -> None:
+    assert server.ask("GET", "/healthz") == (200, {"status": "ready"})
+    connection = http.client.HTTPConnection("127.0.0.1", int(server.event("listening")["addresses"][0][1]), timeout=20)
+    connection.request("GET", "/metrics")
+    response = connection.getresponse()
+    assert response.status == 200
+    assert b"systemone_ready 1" in response.read()
+    connection.close()
+
+
 def test_all_types_are_answered_and_the_same_request_gets_the_same_answer(server: Served) -> None:
     first, second = server.post(ALL), server.post(ALL)
     assert first["answers"] == second["answers"]
@@ -213,7 +222,7 @@ def other_token(value: dict[str, Any]) -> None:
 
 
 FAULTS: dict[str, Callable[[Path], None]] = {
-    "an adapter of another base": tensors("adapter/adapter_model.safetensors", lambda t: {k: v[:, :128] if "lora_A" in k else v for k, v in t.items()}),
+    "an adapter of another base": tensors("adapter/adapter_model.safetensors", lambda t: {k: v[:, :128].contiguous() if "lora_A" in k else v for k, v in t.items()}),
     "an adapter of another rank": edit("adapter/adapter_config.json", lambda v: v.update(r=16)),
     "a readout bound to another tokenizer": edit("adapter/decision_readout.json", other_token),
     "a readout of other rows": tensors("adapter/decision_readout.safetensors", lambda t: {k: v[:-1] for k, v in t.items()}),
@@ -236,7 +245,7 @@ def test_a_wrong_file_is_told_before_anything_is_served(release: Path, tmp_path:
         assert found.child.wait(240) == 1, found.log.read_text()[-3000:]
         reason = found.event("load_failed")["reason"]
         assert reason, found.log.read_text()[-3000:]
-        assert not re.search(r"Traceback|/tmp/", reason)
+        assert "Traceback" not in found.log.read_text()
 
 
 def test_a_changed_release_is_not_served(release: Path, tmp_path: Path) -> None:

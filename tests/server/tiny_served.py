@@ -1,4 +1,7 @@
-"""A tiny random Qwen3.5 with an adapter and a readout, as a release of kind sm120 that `hubrelease build` made, and its server."""
+"""A tiny random Qwen3.5 with an adapter and a readout, as a release of kind sm120 that `hubrelease build` makes.
+
+tiny_served.py FOLDER LAYERS makes one in FOLDER/release, for bench/server_soak.py.
+"""
 
 from __future__ import annotations
 
@@ -44,13 +47,13 @@ def files_of(folder: Path) -> dict[str, Path]:
     return {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
-def build(root: Path, weights: str = "fp8_block") -> Path:
-    """The release's folder. Pinned and fetched from a Hub on loopback; packages are locked as if pip had resolved them."""
+def build(root: Path, weights: str = "fp8_block", layers: int = 4) -> Path:
+    """The release's folder; the last of its layers has full attention. Pinned and fetched from a Hub on loopback; packages are locked as if pip had resolved them."""
     import tiny_release
     from hub import Hub
 
-    tiny_release.write_base(root / "base")
-    complete_mtp(root / "base" / "model.safetensors")
+    tiny_release.write_base(root / "base", num_hidden_layers=layers, full_attention_interval=layers)
+    complete_mtp(root / "base" / "model.safetensors", layers - 1)
     tiny_release.write_adapter(root / "adapter", root / "base", codes=CODES)
     asked = spec(weights)
     project = root / "project"
@@ -67,12 +70,12 @@ def build(root: Path, weights: str = "fp8_block") -> Path:
     return root / "release"
 
 
-def complete_mtp(file: Path) -> None:
+def complete_mtp(file: Path, last_layer: int) -> None:
     """Adds the rest of the MTP block, which a release has and the runtime leaves unread: a copy of the last, full-attention layer."""
     from safetensors.torch import load_file, save_file
 
     tensors = load_file(file)
-    last = "model.language_model.layers.3."
+    last = f"model.language_model.layers.{last_layer}."
     tensors |= {"mtp.layers.0." + name.removeprefix(last): t.clone() for name, t in tensors.items() if name.startswith(last)}
     tensors |= {f"mtp.{name}.weight": tensors["mtp.norm.weight"].clone() for name in ("pre_fc_norm_embedding", "pre_fc_norm_hidden")}
     save_file(tensors, file, {"format": "pt"})
@@ -101,8 +104,9 @@ def lock_packages(project: Path) -> None:
 
 def environment() -> dict[str, str]:
     """Of the server: nothing of ours is on its path, no network is needed."""
-    return {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "HF_HUB_OFFLINE")}
+    kept = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "HF_HUB_OFFLINE")}
+    return {**kept, "OMP_NUM_THREADS": "1"}  # threads that spin for a busy core make tiny matrices slow
 
 
 if __name__ == "__main__":
-    print(build(Path(sys.argv[1]), *sys.argv[2:]))
+    print(build(Path(sys.argv[1]), layers=int(sys.argv[2])))

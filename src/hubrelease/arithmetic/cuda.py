@@ -24,6 +24,7 @@ from hubrelease.arithmetic.values import INFINITE, Encoded, PathMissing, Strip, 
 if TYPE_CHECKING:
     from torch import Tensor
 
+FP8_WARPS = 8
 ROWS, GROUPS, WARPS = 8, 64, 1  # of a program of NVFP4: one warp works through 1024 columns of each row, and keeps sums to itself
 
 
@@ -72,16 +73,17 @@ def fp8_block_kernel(x, codes, scales, errors, sources, largest, amaxes, columns
     empty = factor == float("inf")
     scale = tl.where(empty, 1.0, tl.div_rn(one, factor))
     quotient = wide * tl.where(empty, 0.0, factor)
-    # the value is computed, not cast back: Triton 3.6 gives a cast back from E4M3 in another order (seen on an H200)
-    plain, value = nearest_e4m3(tl.abs(quotient))
     if HARDWARE:  # from compute capability 8.9 on; what the product is above 448 rounds to 448
         tl.store(codes + at, quotient.to(tl.float8e4nv).to(tl.uint8, bitcast=True))
     else:
+        plain, _ = nearest_e4m3(tl.abs(quotient))
         tl.store(codes + at, (plain | ((quotient.to(tl.int32, bitcast=True) >> 24) & 0x80)).to(tl.uint8))
     block = tl.program_id(0) * tl.num_programs(1) + tl.program_id(1)
     tl.store(scales + block, scale)
     tl.store(amaxes + block, amax)
     if MEASURE:
+        # the value is computed, not cast back: Triton 3.6 gives a cast back from E4M3 in another order (seen on an H200)
+        _, value = nearest_e4m3(tl.abs(quotient))
         off = tl.abs(tl.abs(quotient) - value)
         error, source = multiples(off, 9), multiples(tl.abs(quotient), 4)
         tl.store(errors + block, sum_of_squares(error))
@@ -117,13 +119,19 @@ def multiplier_scale(amax, shared):
 
 
 @triton.jit
-def quotients(wide, step, amax, FAST: tl.constexpr):
-    """Numbers [groups, 16] by their groups' steps. A step under 2^-60 or over 2^10, or numbers all under 2^-30 (a run of zeros
-    among them), take the slow division: there a remainder could underflow."""
+def ordinary(step, amax):
+    """Whether a quick division is exact for a run: a step under 2^-60 or over 2^10, or numbers all under 2^-30 (a run of zeros
+    among them), take the slow one: there a remainder could underflow."""
+    low, high, most = tl.min(step, 0), tl.max(step, 0), tl.max(amax, 0)
+    return (low >= 8.673617379884035e-19) & (high <= 1024.0) & (most >= 9.313225746154785e-10)
+
+
+@triton.jit
+def quotients(wide, step, is_fast, FAST: tl.constexpr):
+    """Numbers [groups, 8] by their groups' steps."""
     divisor = tl.broadcast_to(step[:, None], wide.shape)
     if FAST:
-        low, high, most = tl.min(step, 0), tl.max(step, 0), tl.max(amax, 0)
-        if (low >= 8.673617379884035e-19) & (high <= 1024.0) & (most >= 9.313225746154785e-10):
+        if is_fast:
             reciprocal = tl.broadcast_to(tl.div_rn(tl.full(step.shape, 1.0, tl.float32), step)[:, None], wide.shape)
             first = wide * reciprocal
             quotient = tl.fma(tl.fma(-first, divisor, wide), reciprocal, first)
@@ -177,36 +185,54 @@ def nvfp4_run(
     FAST: tl.constexpr,
     MEASURE: tl.constexpr,
 ):
-    """A run of groups of a row, or what is left of it."""
+    """A run of groups of a row, or what is left of it. A thread holds whole groups, as two halves of eight numbers (16 bytes
+    each): so it works out a scale once, and asks no other thread for a maximum."""
     group = tl.program_id(1) * GROUPS + tl.arange(0, GROUPS)
     known = group < groups
     row = tl.zeros((), tl.int64) + row
     of_group = row * groups + group
-    at = of_group[:, None] * 16 + tl.arange(0, 16)[None, :]
-    bits = tl.load(x + at, mask=known[:, None], other=0).to(tl.int32)
-    amax = tl.max(bits & 0x7FFF, 1)  # as bits: a maximum of floats would pass over NaN
+    at = of_group[:, None] * 16 + tl.arange(0, 8)[None, :]
+    first = tl.load(x + at, mask=known[:, None], other=0).to(tl.int32)
+    second = tl.load(x + at + 8, mask=known[:, None], other=0).to(tl.int32)
+    amax = tl.max(tl.maximum(first & 0x7FFF, second & 0x7FFF), 1)  # as bits: a maximum of floats would pass over NaN
     most = (amax << 16).to(tl.float32, bitcast=True)
     scale, step = divisor_scale(most, share) if DIVIDES else multiplier_scale(most, share)
     tl.store(scales + of_group, scale.to(tl.uint8), mask=known)
-    signed = quotients((bits << 16).to(tl.float32, bitcast=True), step, most, FAST)
-    quotient = tl.abs(signed)
-    code, value = nearest_e2m1(tl.minimum(quotient, 6.0))
-    # the sign is the quotient's; adding zero takes it from a minus zero
-    code = code | (((signed + 0.0).to(tl.int32, bitcast=True) >> 28) & 8)
-    low, high = tl.split(tl.reshape(code, (GROUPS, 8, 2)))
-    packed = of_group[:, None] * 8 + tl.arange(0, 8)[None, :]
-    tl.store(codes + packed, (low | (high << 4)).to(tl.uint8), mask=known[:, None])
+    is_fast = ordinary(step, most) if FAST else False
+    packed = of_group[:, None] * 8 + tl.arange(0, 4)[None, :]
+    first_size, first_off = nvfp4_half(first, step, is_fast, codes + packed, known, FAST, GROUPS)
+    second_size, second_off = nvfp4_half(second, step, is_fast, codes + packed + 4, known, FAST, GROUPS)
     run = row * tl.num_programs(1) + tl.program_id(1)
     tl.store(amaxes + run, tl.max(amax, 0))
     if MEASURE:
         top = tl.max(tl.where(known, step, 0.0), 0)
         part = tl.div_rn(step, tl.broadcast_to(tl.where(top == 0, 1.0, top), step.shape))[:, None]
-        off = tl.abs(quotient - value)
-        error, source = multiples(off * part, 11), multiples(quotient * part, 10)
+        error = squares(first_off * part, second_off * part, 11)
+        source = squares(first_size * part, second_size * part, 10)
         tl.store(steps + run, top)
-        tl.store(errors + run, tl.sum(tl.sum(error * error, 1).to(tl.int64), 0))
-        tl.store(sources + run, tl.sum(tl.sum(source * source, 1).to(tl.int64), 0))
-        tl.store(largest + run, tl.max(flat(off), 0))
+        tl.store(errors + run, tl.sum(error.to(tl.int64), 0))
+        tl.store(sources + run, tl.sum(source.to(tl.int64), 0))
+        tl.store(largest + run, tl.max(tl.max(tl.maximum(first_off, second_off), 1), 0))
+
+
+@triton.jit
+def nvfp4_half(bits, step, is_fast, place, known, FAST: tl.constexpr, GROUPS: tl.constexpr):
+    """Writes the codes of eight numbers of each group; magnitudes of their quotients, and how far off their values are."""
+    signed = quotients((bits << 16).to(tl.float32, bitcast=True), step, is_fast, FAST)
+    size = tl.abs(signed)
+    code, value = nearest_e2m1(tl.minimum(size, 6.0))
+    # the sign is the quotient's; adding zero takes it from a minus zero
+    code = code | (((signed + 0.0).to(tl.int32, bitcast=True) >> 28) & 8)
+    low, high = tl.split(tl.reshape(code, (GROUPS, 4, 2)))
+    tl.store(place, (low | (high << 4)).to(tl.uint8), mask=known[:, None])
+    return size, tl.abs(size - value)
+
+
+@triton.jit
+def squares(first, second, bits: tl.constexpr):
+    """Squares of each group's sixteen numbers as multiples of 2^-bits, added up: they fit 32 bits."""
+    one, other = multiples(first, bits), multiples(second, bits)
+    return tl.sum(one * one + other * other, 1)
 
 
 class Room:
@@ -237,7 +263,7 @@ def launch(kernel: Kernel, weight: Tensor, shared: Tensor | None, room: Room, me
         hardware = real and torch.cuda.get_device_capability(weight.device) >= (8, 9)
         fp8_block_kernel[(rows // 128, columns // 128)](
             bits, room.codes, room.scales, *measured, columns,
-            HARDWARE=hardware, MEASURE=measure, num_warps=8, enable_fp_fusion=False,
+            HARDWARE=hardware, MEASURE=measure, num_warps=FP8_WARPS, enable_fp_fusion=False,
         )  # fmt: skip
     else:
         nvfp4_kernel[(triton.cdiv(rows, ROWS), triton.cdiv(columns, 16 * GROUPS))](

@@ -10,10 +10,12 @@ where the result says fail.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from hubrelease.checks import Check
 from hubrelease.errors import Problem, Where
+from hubrelease.models import as_mapping
 from hubrelease.release import Release
 from hubrelease.validation_reports import FAILED, PASSED, Ran, ValidationReport, reports
 
@@ -48,7 +50,21 @@ def contradiction(check: Ran) -> str | None:
     wanted, got = check.row.get("expect"), check.row.get("output")
     if isinstance(wanted, str) and isinstance(got, str) and wanted.strip() and wanted.strip() not in got:
         return f"its output {got[:60]!r} lacks {wanted[:60]!r}"
+    measured, limit = as_mapping(check.row.get("measured")), as_mapping(check.row.get("limit"))
+    for key, bound in limit.items():
+        if isinstance(bound, dict) and key in measured and not within(measured[key], bound):
+            return f"its {key[:60]} {str(measured[key])[:60]} is outside of its limit"
     return None
+
+
+def within(value: Any, bound: Mapping[str, Any]) -> bool:
+    """False only where both are numbers, or a value that had to be another one."""
+    if "is" in bound:
+        return bool(value == bound["is"])
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        return True
+    least, most = (bound.get(key) for key in ("min", "max"))
+    return not ((isinstance(least, (int, float)) and value < least) or (isinstance(most, (int, float)) and value > most))
 
 
 CHECK = Check("HR422", "validation-failed", "failed validation", run, waivable=False)

@@ -17,26 +17,32 @@ from hubrelease.checks import Check
 from hubrelease.errors import Problem, Where
 from hubrelease.manifest import REPORT
 from hubrelease.release import Release
-from hubrelease.validation_reports import RESULTS, SCHEMA_VERSION, ValidationReport
+from hubrelease.validation_reports import OTHERS, RESULTS, SCHEMA_VERSION, ValidationReport
 
 MEND = "run `hubrelease validate` again, or seal the release again"
 
 
 def run(release: Release) -> Iterator[Problem]:
+    yield from newer(release)
     if REPORT not in release.files:
         return
     report = ValidationReport(REPORT, release.json(REPORT))
-    if report.is_newer:
-        version = report.body["schemaVersion"]
-        message = f"is of schemaVersion {version}, and this version reads {SCHEMA_VERSION}: it was not read"
-        found = CHECK.problem(Where(REPORT, pointer="/schemaVersion"), message, "use a newer hubrelease")
-        yield replace(found, undecided=True)
-        return
     for pointer, message in faults(report):
         yield CHECK.problem(Where(REPORT, pointer=pointer), message, MEND)
 
 
+def newer(release: Release) -> Iterator[Problem]:
+    """Every validation report of a later form."""
+    for path in (REPORT, *OTHERS):
+        report = ValidationReport(path, release.json(path) if path in release.files else None)
+        if report.is_newer:
+            message = f"is of schemaVersion {report.body['schemaVersion']}, and this version reads {SCHEMA_VERSION}: it was not read"
+            yield replace(CHECK.problem(Where(path, pointer="/schemaVersion"), message, "use a newer hubrelease"), undecided=True)
+
+
 def faults(report: ValidationReport) -> Iterator[tuple[str, str]]:
+    if report.is_newer:
+        return
     if not isinstance(report.document, dict):
         yield "", "is no JSON object"
         return

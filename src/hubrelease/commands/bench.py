@@ -7,8 +7,12 @@ from pathlib import Path
 import click
 
 from hubrelease import api
+from hubrelease import report as reports
 from hubrelease.commands.options import common
 from hubrelease.decisions.report import write
+from hubrelease.decisions.run import Asked
+from hubrelease.decisions.run import run as run_rows
+from hubrelease.decisions.run import summary as run_summary
 from hubrelease.decisions.shown import lines
 from hubrelease.fidelity import compare, summary, text_of
 from hubrelease.report import Outcome
@@ -17,6 +21,57 @@ from hubrelease.report import Outcome
 @click.group("bench", epilog="Example: hubrelease bench report --baseline bf16.jsonl --candidate fp8.jsonl")
 def COMMAND() -> None:
     """Decision benchmarks, and what a conversion costs."""
+
+
+@COMMAND.command(
+    epilog="Example: hubrelease bench run --rows examples/decision-set/questions.jsonl --base-url http://127.0.0.1:8000 -o fp8.jsonl"
+)
+@click.option("--rows", required=True, metavar="FILE", help="Questions with their labels (schemas/decision-question.schema.json).")
+@click.option("--base-url", required=True, metavar="URL", help="The server, without /v1/….")
+@click.option("-o", "output", required=True, metavar="FILE", help="The rows file. One that is there is gone on with.")
+@click.option("--profile", metavar="NAME", help="The run's name in tables (default: the model's).")
+@click.option(
+    "--concurrency", type=click.IntRange(1, 256), default=1, show_default=True, metavar="N", help="Requests on their way at once."
+)
+@click.option(
+    "--warm-up", type=click.IntRange(0, 10_000), default=8, show_default=True, metavar="N", help="Rows asked before, and not counted."
+)
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N rows.")
+@click.option(
+    "--timeout", type=click.FloatRange(0.001, 86_400), default=600, show_default=True, metavar="S", help="Seconds that an answer may take."
+)
+@click.option(
+    "--wait",
+    type=click.FloatRange(0, 86_400),
+    default=0,
+    show_default=True,
+    metavar="S",
+    help="Seconds to wait for a server that is not ready.",
+)
+@common
+def run(
+    rows: str,
+    base_url: str,
+    output: str,
+    profile: str | None,
+    concurrency: int,
+    warm_up: int,
+    limit: int | None,
+    timeout: float,
+    wait: float,
+    as_json: bool,
+    quiet: bool,
+) -> Outcome:
+    """Ask a decision server every row of a questions file, and write its answers down row by row.
+
+    Killed or stopped, the same command goes on where it was; no row is asked for twice. Rows that fail are kept with their reason.
+    Exit code 1: no row was answered, or -o is of another run; 3: the server went away.
+    """
+    asked = Asked(Path(rows), base_url, Path(output), profile, concurrency, warm_up, limit, timeout, wait)
+    done = run_rows(asked, reports.progress_for(quiet))
+    value = {"file": output, "rows": done.rows, "asked": done.asked, "statuses": dict(done.statuses), "reasons": dict(done.reasons)}
+    hint = f"hubrelease bench report --baseline BASELINE.jsonl --candidate {output}"
+    return Outcome("bench run", done.exit, lines=list(run_summary(done, output)), value=value, hint=hint)
 
 
 @COMMAND.command(

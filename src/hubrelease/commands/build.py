@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import click
 
 from hubrelease import api, report
@@ -29,9 +31,10 @@ from hubrelease.spec import load_spec, override
     metavar="SIZE",
     help="Re-shard to at most SIZE (such as 5GB); as weights.max_shard_size in release.yaml.",
 )
+@click.option("--validate", is_flag=True, help="Then run it on this machine's GPU, as `hubrelease validate` does.")
 @common
 def COMMAND(release: str, out: str, locked: bool, offline: bool, jobs: int | None, link: bool, rehash: bool, max_shard_size: str | None,
-            as_json: bool, quiet: bool) -> Outcome:  # fmt: skip
+            validate: bool, as_json: bool, quiet: bool) -> Outcome:  # fmt: skip
     """Make the whole release: pinned sources, weights, side files, licences, receipts, runtime, card, provenance.
 
     A build that fails or is killed leaves DIR as it was; the next run goes on from what was finished.
@@ -48,7 +51,21 @@ def COMMAND(release: str, out: str, locked: bool, offline: bool, jobs: int | Non
         rehash=rehash,
         progress=report.progress_for(quiet),
     )
-    return built_outcome("build", built, out)
+    outcome = built_outcome("build", built, out)
+    return with_validation(outcome, out, quiet) if validate else outcome
+
+
+def with_validation(outcome: Outcome, out: str, quiet: bool) -> Outcome:
+    """The build's outcome and that of a validation of what was built. What can't be validated here stays built."""
+    from hubrelease.commands.validate import validated_outcome
+
+    done = validated_outcome(api.validate(out, progress=report.progress_for(quiet)), out, "build")
+    return replace(
+        done,
+        problems=[*outcome.problems, *done.problems],
+        lines=[*outcome.lines[:1], *done.lines, f"release digest {done.value['releaseDigest']}"],
+        value={**outcome.value, **done.value},
+    )
 
 
 def built_outcome(command: str, built: Built, folder: str) -> Outcome:

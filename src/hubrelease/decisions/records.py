@@ -40,7 +40,7 @@ class LineFault(ValueError):
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[BinaryIO]:
+def reading(path: Path, mend: str = "give a rows file written by `hubrelease bench run`") -> Iterator[BinaryIO]:
     """The file, open. OutsideError if it is not there, no regular file, or refuses to be read at any time."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
@@ -48,9 +48,7 @@ def reading(path: Path) -> Iterator[BinaryIO]:
         with path.open("rb") as stream:
             yield stream
     except OSError as error:
-        raise OutsideError(
-            problem("disk-fault", str(path), f"can't be read: {error.strerror}", "give a rows file written by `hubrelease bench run`")
-        ) from None
+        raise OutsideError(problem("disk-fault", str(path), f"can't be read: {error.strerror}", mend)) from None
 
 
 def lines(stream: BinaryIO) -> Iterator[tuple[Place, bytes]]:

@@ -1,0 +1,68 @@
+"""A server that is started for a validation: in a session of its own, its words in a file, ended with all its children."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from hubrelease.engines import EngineFault
+
+PATIENCE_S = 20.0
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port: int = found.getsockname()[1]
+        return port
+
+
+class Process:
+    """`env` adds to this process's own environment; nothing may be fetched."""
+
+    def __init__(self, words: Sequence[str], folder: Path, env: Mapping[str, str] | None = None) -> None:
+        self.log = tempfile.TemporaryFile()  # noqa: SIM115  closed in `end`
+        offline = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "DO_NOT_TRACK": "1"}
+        try:
+            self.child = subprocess.Popen(
+                list(words), cwd=folder, env={**os.environ, **offline, **(env or {})}, stdin=subprocess.DEVNULL, stdout=self.log,
+                stderr=subprocess.STDOUT, start_new_session=True,
+            )  # fmt: skip
+        except OSError as error:
+            self.log.close()
+            raise EngineFault(f"{words[0]} could not be started: {error.strerror}", ended=True) from None
+
+    @property
+    def pid(self) -> int:
+        return self.child.pid
+
+    def alive(self) -> None:
+        """Raises EngineFault with its last words where it has ended."""
+        code = self.child.poll()
+        if code is not None:
+            said = f"signal {-code}" if code < 0 else f"exit code {code}"
+            raise EngineFault(f"the server ended ({said}): {self.last_words()}", ended=True)
+
+    def last_words(self, shown: int = 400) -> str:
+        size = self.log.seek(0, os.SEEK_END)
+        self.log.seek(max(0, size - 8192))
+        lines = [line.strip() for line in self.log.read().decode("utf-8", "replace").splitlines() if line.strip()]
+        return " | ".join(lines[-4:])[-shown:] or "it said nothing"
+
+    def end(self) -> None:
+        """Asks, waits, then kills the whole session."""
+        for sign in (signal.SIGTERM, signal.SIGKILL):
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.child.pid, sign)
+            with suppress(subprocess.TimeoutExpired):
+                self.child.wait(PATIENCE_S)
+                break
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.child.pid, signal.SIGKILL)  # children that outlived it
+        self.log.close()

@@ -1,0 +1,46 @@
+"""vLLM's own OpenAI server, started on the release folder."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from hubrelease.engines import EngineFault, Facts
+from hubrelease.engines._packages import installed
+from hubrelease.engines._process import Process, free_port
+from hubrelease.engines.openai import OpenAI
+from hubrelease.suites import Suite
+
+
+class VLLM(OpenAI):
+    def __init__(self, folder: Path, device: str, remote_code: bool) -> None:
+        self.port = free_port()
+        super().__init__(f"http://127.0.0.1:{self.port}", "vllm")
+        self.folder, self.device, self.remote_code = folder, device, remote_code
+        self.process: Process | None = None
+
+    def start(self, suite: Suite) -> Mapping[str, Any]:
+        if find_spec("vllm") is None:
+            raise EngineFault("vllm is not installed", ended=True)
+        words = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(self.folder), "--served-model-name", "release"]
+        words += ["--host", "127.0.0.1", "--port", str(self.port), *(["--trust-remote-code"] if self.remote_code else [])]
+        words += ["--enable-auto-tool-choice", "--tool-call-parser", "hermes"] if "tool" in suite.takes else []
+        self.process = Process(words, Path(self.folder).parent)
+        self.pid = self.process.pid
+        return super().start(suite)
+
+    def alive(self) -> None:
+        if self.process:
+            self.process.alive()
+
+    def facts(self) -> Facts:
+        told = {key: value for key, value in self.told.items() if key != "model"}
+        return Facts("vllm", self.told.get("version"), installed(), server=told)
+
+    def close(self) -> None:
+        if self.process:
+            self.process.end()
+            self.process = None

@@ -1,0 +1,71 @@
+"""A path that isn't there is an error; nothing is picked in its place."""
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the kernels' environment is not here (make kernels)")
+pytest.importorskip("triton", reason="the kernels' environment is not here (make kernels)")
+
+from runtime.kernels import dispatch, linear, linear_backends, plain, reference  # noqa: E402
+
+pytestmark = pytest.mark.heavy
+
+
+@pytest.mark.parametrize("capability", [None, (8, 9), (9, 0), (12, 0), (12, 1)])
+def test_every_operation_has_a_function_for_every_served_device(capability):
+    found = dispatch.operations(capability)
+    assert (found.swiglu is plain.swiglu) == (capability is None)
+
+
+@pytest.mark.parametrize(
+    ("operation", "capability"),
+    [
+        ("linear:triton", None),
+        ("linear:cutlass_sm120", (9, 0)),
+        ("linear:cutlass_sm120", None),
+        ("linear:torch_sm90", (12, 0)),
+        ("linear:torch_sm90", (8, 9)),
+        ("swiglu", (8, 0)),
+        ("nonsense", None),
+    ],
+)
+def test_a_missing_path_raises(operation, capability):
+    with pytest.raises(dispatch.MissingPath):
+        dispatch.find(operation, capability)
+
+
+def weights(n=256, k=256):
+    return torch.randn(n, k).to(torch.float8_e4m3fn), torch.rand(n // 128, k // 128) + 0.5
+
+
+def test_auto_is_the_reference_on_a_cpu_and_says_so():
+    plan = linear.make_plan("auto", None, [weights()])
+    assert plan.describe()["steps"] == [{"rows": 0, "backend": "torch_reference"}]
+
+
+@pytest.mark.parametrize("fault", ["untouched", "wrong", "one column"])
+def test_the_self_test_finds_a_backend_that_leaves_or_spoils_its_output(fault):
+    def backend(codes, scale, weight, weight_scale, t=None, up=None, ends=(), partial=False, out=None):
+        good = linear_backends.torch_reference(codes, scale, weight, weight_scale, t, up, ends)
+        if fault == "untouched" and out is not None:
+            return out  # what FlashInfer's wrapper does with a shape that it can't take
+        return good * 1.02 if fault == "wrong" else good.index_fill(1, torch.tensor([200]), torch.nan)
+
+    with pytest.raises(linear.BackendError):
+        linear.self_test(backend, [weights()])
+
+
+def test_auto_tries_in_order_and_tells_why_the_first_was_refused():
+    plan = linear.candidates("auto", (12, 0))
+    assert plan == [((0, "cutlass_sm120"),), ((0, "triton"),)]
+    assert linear.candidates("auto", (9, 0)) == [((0, "triton"), (linear.MIXED_ROWS, "torch_sm90"))]
+    with pytest.raises(linear.BackendError, match="no path for the CPU"):
+        linear.make_plan("triton", None, [weights()])
+
+
+def test_a_group_is_its_parts_side_by_side():
+    parts = [weights(256), weights(128), weights(384)]
+    weight, scale, ends = linear.concatenate(parts)
+    assert ends == (256, 384)
+    codes, x_scale = reference.act_quant(torch.randn(5, 256).to(torch.bfloat16))
+    whole = reference.fp8_block_gemm(codes, x_scale, weight, scale)
+    assert torch.allclose(whole, torch.cat([reference.fp8_block_gemm(codes, x_scale, *part) for part in parts], 1), atol=1e-4)
