@@ -74,7 +74,7 @@ def compare(candidate: Path, reference: Path, text: Text, device: str = "cpu", w
 def measure(folder: Path, text: Text, tokenizer: Path, device: str = "cpu", window: int = 512) -> Scores:
     """Scores of the model in `folder`, over the text as the tokenizer in the folder `tokenizer` cuts it.
 
-    A CPU computes in binary32, in which it is twice as fast as in BF16; weights are the same. A GPU computes in the model's dtype.
+    A CPU computes in binary32 (twice as fast as BF16 there; see dtype_for for NVFP4), a GPU in the model's dtype.
     """
     require(device)
     ids = token_ids(tokenizer, text)
@@ -123,14 +123,18 @@ def load(folder: Path, scratch: Path, device: str) -> tuple[Any, str]:
         dequantised.write_plain(folder, scratch)
         found, reader = scratch, "hubrelease (weights alone)"
     with told(folder, "model"):
-        model = AutoModelForCausalLM.from_pretrained(found, dtype=compute_dtype(device), device_map=device)
-    if device == "cpu":
-        model = model.float()  # what compressed-tensors unpacks from NVFP4 stays BF16 whatever was asked for
+        model = AutoModelForCausalLM.from_pretrained(found, dtype=dtype_for(found, device), device_map=device)
     return model.eval(), reader
 
 
 def compute_dtype(device: str) -> str:
     return "float32" if device == "cpu" else "auto"
+
+
+def dtype_for(folder: Path, device: str) -> str:
+    """compute_dtype, but for NVFP4: what compressed-tensors unpacks from it stays BF16 whatever is asked for."""
+    block = strict_json((folder / "config.json").read_bytes()).get("quantization_config") or {}
+    return "auto" if block.get("format") == "nvfp4-pack-quantized" else compute_dtype(device)
 
 
 @contextmanager

@@ -47,7 +47,7 @@ class Transformers:
             raise EngineFault(f"{', '.join(absent)} not installed", ended=True)
         import os
 
-        os.environ |= {"HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1", "TQDM_DISABLE": "1"}  # the release folder is all there is
+        os.environ |= {"HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1", "TQDM_DISABLE": "1"}  # nothing but the folder
         self.suite = suite
         began = monotonic()
         with told(self.device, "the model could not be loaded", ended=True):
