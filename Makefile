@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all models heavy browser server kernels fuzz lint verifier docs clean
+.PHONY: demo test test-all heavy parity models libraries browser server kernels fuzz lint verifier docs clean
 
 $(BIN)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -16,7 +16,7 @@ demo: $(BIN)/.ready
 test: $(BIN)/.ready
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m 'not heavy and not gpu'
 
-test-all: test heavy server fuzz
+test-all: test heavy parity models libraries kernels server browser fuzz
 
 # Coverage-guided fuzzing of everything that reads hostile bytes; `make fuzz RUNS=200000` for the long run.
 RUNS ?= 5000
@@ -30,8 +30,19 @@ fuzz: $(FUZZ)/.ready
 	for target in $$($(FUZZ)/python -c "import sys; sys.path.insert(0, 'tests/fuzz'); import targets; print(*targets.TARGETS)"); do \
 	  echo "fuzzing $$target, $(RUNS) runs"; $(FUZZ)/python tests/fuzz/run.py $$target --runs $(RUNS) || exit 1; done
 
+# Slow tests that need no other environment than the quick ones.
+APART := tests/formats/test_parity.py tests/conversion/test_models_reload.py tests/decisions/test_against_libraries.py tests/plots \
+  tests/runtime_kernels tests/runtime_engine tests/server tests/preview tests/validate
 heavy: $(BIN)/.ready
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m heavy
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m heavy $(foreach path,$(APART),--ignore=$(path))
+
+# Bytes beside those of the formats' producers, each in an environment of its own (.parity).
+parity: $(BIN)/.ready
+	$(BIN)/python -m pytest -m heavy tests/formats/test_parity.py
+
+# Figures of paired reports beside scipy's and scikit-learn's; plots as matplotlib draws them.
+libraries: $(BIN)/.ready
+	$(BIN)/python -m pytest -m heavy tests/decisions/test_against_libraries.py tests/plots
 
 # The card preview in Debian's Chromium, in an environment of its own; screenshots go to build/preview.
 BROWSER := .browser/bin
@@ -61,7 +72,7 @@ server: $(SERVER)/.ready
 KERNELS := .kernels/bin
 $(KERNELS)/.ready: pyproject.toml
 	$(PYTHON) -m venv .kernels
-	$(KERNELS)/python -m pip install --quiet --disable-pip-version-check torch "triton>=3.8" transformers safetensors pillow numpy einops "pytest>=8,<9.3"
+	$(KERNELS)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 "triton>=3.8" transformers safetensors pillow numpy einops "pytest>=8,<9.3"
 	$(KERNELS)/python -m pip install --quiet --disable-pip-version-check --no-deps --target .kernels/fla fla-core==0.6.0 flash-linear-attention==0.6.0
 	touch $@
 
@@ -71,7 +82,7 @@ kernels: $(KERNELS)/.ready
 
 # Real kinds of models in every format, read back by transformers, in an environment of its own (.parity).
 models: $(BIN)/.ready
-	$(BIN)/python -m pytest -m heavy tests/conversion
+	$(BIN)/python -m pytest -m heavy tests/conversion/test_models_reload.py
 
 lint: $(BIN)/.ready
 	$(BIN)/ruff check src tests bench

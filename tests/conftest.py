@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,9 @@ import pytest
 
 hypothesis.settings.register_profile("same-every-time", derandomize=True, deadline=None, max_examples=50)
 hypothesis.settings.load_profile("same-every-time")
+
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # so a shell starts what runs behind it; tests of Ctrl-C need it back
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 NUMBERS = itertools.count()
 HOME = tempfile.TemporaryDirectory(prefix="hubrelease-tests-")

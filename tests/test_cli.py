@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,15 @@ from hubrelease.commands import COMMANDS, group
 from hubrelease.errors import CheckFailed, ConflictError, Exit, OutsideError, ReleaseError, SignatureError, SpecError, Where, problem
 
 HUBRELEASE = Path(sys.executable).parent / "hubrelease"
-LEAVES = [(name, *inner) for name in COMMANDS for inner in ([("render",)] if name == "card" else [()])]
+
+
+def leaves() -> Iterator[tuple[str, ...]]:
+    for name in COMMANDS:
+        command = group.get_command(click.Context(group), name)
+        yield from ((name, inner) for inner in command.commands) if isinstance(command, click.Group) else [(name,)]
+
+
+LEAVES = list(leaves())
 ASCII = {"LC_ALL": "C", "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 
 

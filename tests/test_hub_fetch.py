@@ -14,6 +14,8 @@ from project import UPSTREAM, Ended, Project, project, tree
 
 from hubrelease.outside import network_is_off
 
+pytestmark = pytest.mark.heavy  # seconds each
+
 SHARD = tiny_upstream.SHARDS[0]
 
 

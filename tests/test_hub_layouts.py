@@ -21,6 +21,8 @@ from hub import Hub, hf
 from project import UPSTREAM, Project, project, tree
 from verifying import as_nobody, both, public_folder
 
+pytestmark = pytest.mark.heavy  # seconds each
+
 REPO = "owner/tiny-release"
 ALONE = pytest.mark.xdist_group("xet")
 TOGETHER = pytest.mark.xdist_group("http layouts")  # one Hub for all of them

@@ -20,6 +20,8 @@ from hubrelease.errors import Exit
 from hubrelease.spec import Spec
 from hubrelease.weights import header_bytes
 
+pytestmark = pytest.mark.heavy  # seconds each
+
 CHANGES = ("os.rename", "os.link", "os.mkdir", "os.rmdir", "os.remove", "os.chmod", "os.truncate", "shutil.rmtree", "fcntl.flock")
 
 

@@ -117,6 +117,7 @@ def test_any_sizes_of_known_families(tmp_path_factory, family, keys):
     problems_of(again(base(tmp_path_factory), {"config.json": ascii_json(config)}))
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     "keys",
     [

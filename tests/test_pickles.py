@@ -199,6 +199,7 @@ def test_beyond_the_budget_imports_are_found_by_their_form(count, protocol):
     assert found.dangerous
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("data", [
     b"\x80\x04" + b"(" * 500_000, b"\x80\x04" + b"]" * 500_000 + b".", b"\x80\x04(" + b"K\1" * 500_000, b"\x80\x04" + b"\x94" * 500_000,
     b"\x80\x04\x8d" + (2**63).to_bytes(8, "little"), b"\x80\x04X\xff\xff\xff\xff", b"\x80\x02V" + b"x" * 2_000_000, b"\x80\x02c" + b"x" * 2_000_000, b"(" * 500_000,

@@ -317,6 +317,7 @@ def test_e4m3():
 # ----------------------------------------------------------------------------------------------------------------- speed
 
 
+@pytest.mark.heavy
 def test_a_hundred_thousand_tensors_take_seconds(tmp_path):
     config, _, _ = q.checkpoint("mo-moe-nvfp4")
     tensors = {}

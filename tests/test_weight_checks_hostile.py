@@ -80,6 +80,7 @@ def timed(release: Release) -> float:
     return time.perf_counter() - start
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("make", ["folders", "groups", "names", "rows", "duplicates"])
 def test_work_grows_with_the_bytes(tmp_path, make):
     """Many folders, shard groups, odd names, rows: no loop over one times the other."""

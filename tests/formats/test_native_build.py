@@ -20,6 +20,8 @@ from hubrelease.arithmetic.native import NativeEncoder, declare, self_test, self
 from hubrelease.arithmetic.values import PathMissing
 from hubrelease.formats import formats, named
 
+pytestmark = pytest.mark.heavy  # seconds each
+
 COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
 
 

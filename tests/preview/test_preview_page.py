@@ -127,8 +127,8 @@ def test_a_card_can_not_pass_text_off_as_a_figure() -> None:
 
 @pytest.fixture(scope="module")
 def hasty() -> Iterator[Converter]:
-    """One that gives every text half a second only."""
-    made = Converter(0.5)
+    """One that gives every text little time."""
+    made = Converter(1.5)
     yield made
     made.close()
 
@@ -245,7 +245,11 @@ def test_any_bytes_are_shown(tmp_path: Path, hasty: Converter, data: bytes) -> N
     assert shown(folder, converter=hasty)["html"] or not data.strip()
 
 
-@pytest.mark.parametrize("text", ["![" * 20000 + "<b>x", "<div>" * 50000 + "<b>x", "".join(f"<i id=x{n}>" for n in range(20000)) + "<b>x"])
+@pytest.mark.parametrize(
+    "text",
+    ["![" * 20000 + "<b>x", "<div>" * 50000 + "<b>x", "".join(f"<i id=x{n}>" for n in range(20000)) + "<b>x"],
+    ids=["pictures left open", "divisions in divisions", "thousands of names"],
+)
 def test_a_text_that_takes_too_long_is_shown_as_it_stands(tmp_path: Path, hasty: Converter, text: str) -> None:
     began = time.monotonic()
     html = shown(card(tmp_path / "c", text), converter=hasty)["html"]
