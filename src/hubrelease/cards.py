@@ -21,6 +21,7 @@ from hubrelease.manifest import REPORT
 from hubrelease.markdown import FILTERS, left_open
 from hubrelease.phrases import locales_of
 from hubrelease.pieces import BrokenMarks, Marker, Pieces, Placed, placed, traced
+from hubrelease.plots import alt_text, plots_of
 from hubrelease.spec import Omission, Source, Spec
 from hubrelease.strict_yaml import UNFIT
 
@@ -143,6 +144,7 @@ def context_of(words: Words, report: Mapping[str, Any] | None, blocks: TextBlock
         "card": card,
         "front_matter": front_matter_of(facts, built, words.problems) if is_main else "",
         "tables": built,
+        "plots": plot_rows(words),
         "sources": sources,
         "pinned": bool(facts.lock.sources) or facts.pinned is not None,
         "base": next((s for s in sources if s.name == spec.weights.source), None),
@@ -161,6 +163,24 @@ def context_of(words: Words, report: Mapping[str, Any] | None, blocks: TextBlock
         "packed": spec.weights.format in PACKED,
         "runner": runner_of(spec),
     }
+
+
+@dataclass(frozen=True, slots=True)
+class PlotRow:
+    """A picture of the card: its path from where the card lies, and what it says to who can't see it."""
+
+    path: str
+    alt: str
+
+
+def plot_rows(words: Words) -> list[PlotRow]:
+    spec = words.facts.spec
+    up = "../" if words.locale in apart_locales(spec) else ""
+    try:
+        return [PlotRow(up + plot.file, alt_text(plot)) for plot in plots_of(words.facts)]
+    except CheckFailed as error:
+        words.problems += error.problems
+        return []
 
 
 def front_matter_of(facts: Facts, built: list[tables.Table], problems: list[Problem]) -> str:

@@ -13,6 +13,7 @@ from decision_rows import two_runs
 from specs import MINIMAL, load, local, problems
 
 import hubrelease
+from hubrelease import cards
 from hubrelease.decisions.report import compare
 from hubrelease.errors import CheckFailed, OutsideError
 from hubrelease.facts import Facts
@@ -66,6 +67,12 @@ def test_alt_text_says_every_value_as_the_card_shows_it(tmp_path: Path, report: 
     for plot, text in zip(made, said, strict=True):
         assert all(figure.shown in text for figure in plot.figures())
         assert "\n" not in text
+
+
+def test_the_card_shows_it_with_what_it_says(tmp_path: Path, report: dict[str, Any]) -> None:
+    card = cards.render(facts(tmp_path, [RECOVERY]))
+    assert "![Recovery of the tiny model. MMLU (5-shot)" in card.replace("\\", "")
+    assert "](assets/recovery.png)" in card
 
 
 def test_every_value_of_a_plot_has_its_source(tmp_path: Path, report: dict[str, Any]) -> None:

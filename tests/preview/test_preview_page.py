@@ -247,7 +247,7 @@ def test_any_bytes_are_shown(tmp_path: Path, hasty: Converter, data: bytes) -> N
 
 @pytest.mark.parametrize(
     "text",
-    ["![" * 20000 + "<b>x", "<div>" * 50000 + "<b>x", "".join(f"<i id=x{n}>" for n in range(20000)) + "<b>x"],
+    ["![" * 60000 + "<b>x", "<div>" * 50000 + "<b>x", "".join(f"<i id=x{n}>" for n in range(20000)) + "<b>x"],
     ids=["pictures left open", "divisions in divisions", "thousands of names"],
 )
 def test_a_text_that_takes_too_long_is_shown_as_it_stands(tmp_path: Path, hasty: Converter, text: str) -> None:
