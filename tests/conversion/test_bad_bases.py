@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -132,6 +133,16 @@ def test_mixed_dtypes_inside_a_fused_set(tmp_path, refused):
 def test_a_model_that_no_module_of_fits_the_format(tmp_path, refused):
     message = refused(base(tmp_path, {"model.safetensors": {DOWN: tiny.bf16("d", 576, 192)}}), "fp8_block")
     assert "no multiple of 128" in message
+
+
+@pytest.mark.skipif(find_spec("torch") is not None, reason="torch is installed, and takes F16")
+def test_weights_that_only_torch_takes_where_there_is_no_torch(tmp_path, cli):
+    half = ("F16", [128, 128], bytes(2 * 128 * 128))
+    said = cli("convert", base(tmp_path, {"model.safetensors": {DOWN: half}}), "--format", "fp8_dynamic", "--out", tmp_path / "o", "--json")
+    assert said.code == 3
+    assert said.problems[0]["kind"] == "tool-missing"
+    assert "F16" in said.problems[0]["message"]
+    assert not (tmp_path / "o").exists()
 
 
 def test_matrices_that_are_stored_turned(tmp_path, refused):

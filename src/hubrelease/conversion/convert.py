@@ -13,7 +13,7 @@ from hubrelease import canonical
 from hubrelease.conversion import configs, rows
 from hubrelease.conversion.activation_scales import amaxes as activation_amaxes
 from hubrelease.conversion.amax import shared_amaxes, spread
-from hubrelease.conversion.engine import Engine, Job, job_key
+from hubrelease.conversion.engine import Engine, Job, encoder_here, job_key
 from hubrelease.conversion.plan import ShardPlan, apart_shard, clashes, plan_shard
 from hubrelease.conversion.rows import MANIFEST, Row
 from hubrelease.conversion.rules import WEIGHT, Choice, Wishes, also_known, choose, modules, pattern_problems, stacked
@@ -97,7 +97,7 @@ def convert(tree: Tree, checkpoint: Checkpoint, asked: Request, notes: Path) -> 
     """Writes shards, index, config.json and conversion_manifest.json into the tree; the manifest's bytes."""
     form, choice = asked.form, choice_for(checkpoint, asked)
     dtype = next(t.dtype for p in checkpoint.parts for t in p.header.tensors if t.name == choice.quantised[0] + WEIGHT)
-    form.encoder(asked.device, asked.path, dtype)  # PathMissing before anything is read
+    encoder_here(form, asked.device, asked.path, dtype, asked.where)  # its error comes before anything is read
     apart = form.apart
     plans = [plan_shard(p.file.path, p.header.tensors, choice, form, {}, apart) for p in checkpoint.parts]
     if twice := clashes(plans):

@@ -21,8 +21,8 @@ from hubrelease.conversion.plan import Output, ShardPlan
 from hubrelease.conversion.rows import Row
 from hubrelease.conversion.rules import WEIGHT
 from hubrelease.digest import key_of
-from hubrelease.errors import CheckFailed, problem
-from hubrelease.formats import NOTHING, Encoder, Format, NotFinite, Strip
+from hubrelease.errors import CheckFailed, OutsideError, Where, problem
+from hubrelease.formats import NOTHING, Encoder, Format, NotFinite, PathMissing, Strip
 from hubrelease.formats._format import SCALES
 from hubrelease.identities import identity_of
 from hubrelease.reshard import Part as SourcePart
@@ -181,6 +181,15 @@ def encoder_for(form: Format, device: str, path: str | None, plan: ShardPlan) ->
     """An encoder for the dtype of the shard's quantised tensors, which the choice made one."""
     dtypes = {o.source.dtype for o in plan.outputs if o.part is not None}
     return form.encoder(device, path, dtypes.pop() if dtypes else "BF16")
+
+
+def encoder_here(form: Format, device: str, path: str | None, dtype: str, where: Where | str) -> Encoder:
+    """An encoder for weights of `dtype`. OutsideError where this machine has no path for them."""
+    try:
+        return form.encoder(device, path, dtype)
+    except PathMissing as error:
+        message = f"{form.name} of {dtype} weights can't be made on {device} here: {error}"
+        raise OutsideError(problem("tool-missing", where, message, "install what is named")) from None
 
 
 def not_finite(tensor: Tensor, file: str, error: Exception) -> CheckFailed:

@@ -16,6 +16,7 @@ from typing import Any
 
 from hubrelease import weights
 from hubrelease.containers import Located
+from hubrelease.conversion.engine import encoder_here
 from hubrelease.conversion.rows import MANIFEST
 from hubrelease.conversion.rules import WEIGHT, fits, fused_groups
 from hubrelease.conversion.selection import Rederived, Selection
@@ -41,7 +42,7 @@ def rederive(release: Release, asked: Selection, read: ReadRange, progress: Call
     chosen = select(rows, asked)
     base = Base(read)
     quantised = [row for row in rows if row["relation"] == "quantized"]
-    encoder = form.encoder("cpu", None, quantised[0]["source"]["dtype"]) if quantised else None
+    encoder = encoder_here(form, "cpu", None, quantised[0]["source"]["dtype"], MANIFEST) if quantised else None
     shared = SharedAmax(quantised, form, base)
     problems: list[Problem] = []
     for row in chosen:
