@@ -9,6 +9,7 @@ compared with in the same run. Figures of this script are for the GPU that it ra
 from __future__ import annotations
 
 import functools
+import importlib
 import json
 import os
 import statistics
@@ -27,11 +28,13 @@ from runtime.engine.graphs import Graphs
 from runtime.engine.load import linear_shapes
 from runtime.engine.model import build
 from runtime.kernels import dispatch, linear, linear_backends, reference
-from runtime.kernels import sm89_fp8_block_gemm as block_gemm
 from runtime.kernels.sm89_fp8_act_quant import act_quant
 from runtime.kernels.sm89_fp8_norm_quant import add_norm, swiglu
 
 DEVICE = torch.device("cuda")
+CAPABILITY = torch.cuda.get_device_capability()
+OURS = "triton_sm90" if CAPABILITY[0] == 9 else "triton"
+block_gemm = importlib.import_module(f"runtime.kernels.{'sm90' if CAPABILITY[0] == 9 else 'sm89'}_fp8_block_gemm")
 C4B = TextConfig(
     hidden=2560, intermediate=9216, layers=tuple("linear_attention" if (i + 1) % 4 else "full_attention" for i in range(32)),
     heads=16, kv_heads=4, head_dim=256, key_heads=16, value_heads=32, delta_dim=128, taps=4, vocabulary=248320, eps=1e-6,
@@ -208,23 +211,29 @@ def tensor_wise(codes, weight):
     return torch._scaled_mm(codes, weight.t(), unit_scale(), unit_scale(), out_dtype=torch.bfloat16)
 
 
+FP8_NAMES = {OURS: "triton", **({"torch_sm90": "torchSm90"} if CAPABILITY[0] == 9 else {})}  # backend → its name in the receipt
+
+
 def gemm():
     """Summed over the model's linears: ours with the quantiser against BF16, torch's block-scaled and tensor-wise products."""
-    result = {}
-    for m in (16, 64, 128, 256, 512, 1024, 2048, 4096, 16384):
-        row, shapes = dict.fromkeys(("bf16Separate", "bf16Grouped", "triton", "torchSm90", "auto", "tensorWise", "quantiser"), 0.0), {}
+    result, plan = {}, linear.Plan(tuple((step, None) for step in linear.candidates("auto", CAPABILITY)[0]))
+    for m in (16, 64, 128, 256, 512, 768, 1024, 2048, 4096, 16384):
+        row, shapes = dict.fromkeys(("bf16Separate", "bf16Grouped", *FP8_NAMES.values(), "auto", "tensorWise", "quantiser"), 0.0), {}
         for n, k, count in GROUPS:
             copies = max(1, min(6, (160 << 20) // (n * k)))
             x, weights, fp8 = gemm_inputs(m, n, k, copies)
             codes, scale = act_quant(x)
+            scale = scale.t().contiguous().t()  # as the fused kernels write it
             calls = {
                 "bf16Grouped": lambda weights=weights, x=x: [x @ w.t() for w in weights],
-                "triton": lambda fp8=fp8, c=codes, s=scale: [linear_backends.triton(c, s, w, ws, partial=True) for w, ws in fp8],
-                "torchSm90": lambda fp8=fp8, c=codes, s=scale: [linear_backends.torch_sm90(c, s, w, ws) for w, ws in fp8],
                 "tensorWise": lambda fp8=fp8, c=codes: [tensor_wise(c, w) for w, _ in fp8],
                 "quantiser": lambda x=x, copies=copies: [act_quant(x) for _ in range(copies)],
             }
+            for backend, name in FP8_NAMES.items():
+                product = getattr(linear_backends, backend)
+                calls[name] = lambda fp8=fp8, c=codes, s=scale, product=product: [product(c, s, w, ws, partial=True) for w, ws in fp8]
             shapes[f"{n}x{k}"] = {name: timed(call) / copies * 1e3 for name, call in calls.items()}
+            row["auto"] += shapes[f"{n}x{k}"][FP8_NAMES[plan.pick(m, n)[0]]] * count / 1e3
             for name, us in shapes[f"{n}x{k}"].items():
                 row[name] += us * count / 1e3
             linear_backends._columns.clear()
@@ -232,8 +241,7 @@ def gemm():
             copies = max(1, min(6, (160 << 20) // (n * k)))
             x, weights, _ = gemm_inputs(m, n, k, copies)
             row["bf16Separate"] += timed(lambda weights=weights, x=x: [x @ w.t() for w in weights]) / copies * count
-        best = row["torchSm90"] if m >= linear.MIXED_ROWS else row["triton"]
-        row["auto"] = best + row["quantiser"]
+        row["auto"] += row["quantiser"]
         row["autoOverBf16"] = row["bf16Separate"] / row["auto"]
         result[str(m)] = {"sumMs": row, "us": shapes}
         print("gemm", m, {key: round(v, 3) for key, v in row.items()}, flush=True)
@@ -242,16 +250,17 @@ def gemm():
 
 def sweep_sizes(m, n):
     """The tile sizes worth timing for an output of m x n."""
-    for bm, bn, splits, stages in product((64, 128), (64, 128), (1, 2, 4), (2, 3, 4)):
+    for bm, bn, splits, stages in product((64, 128), (64, 128), (1, 2, 4), (3, 4, 5, 6)):
         tiles = -(-m // bm) * -(-n // bn) * splits
-        if 60 <= tiles <= 1400 and (n <= 4096 or splits == 1) and (bm == 64 or m > 128) and (bm + bn) * 128 * stages <= 101_376:
+        room = 220_000 if CAPABILITY[0] == 9 else 101_376
+        if 60 <= tiles <= 1400 and (n <= 4096 or splits == 1) and (bm == 64 or m > 128) and (bm + bn) * 128 * stages <= room:
             for warps in (4, 8) if bm == 128 else (4,):
                 yield from (
                     block_gemm.Sizes(bm, bn, splits, warps, stages, registers) for registers in ((None, 168) if warps == 4 else (None,))
                 )
 
 
-SWEPT = (64, 128, 256, 512, 1024)
+SWEPT = tuple(map(int, os.environ.get("SWEPT", "64,128,256,512,1024").split(",")))
 
 
 def compile_sweep():
@@ -280,6 +289,7 @@ def sweep():
             copies = max(1, min(6, (160 << 20) // (n * k)))
             x, _, fp8 = gemm_inputs(m, n, k, copies)
             codes, scale = act_quant(x)
+            scale = scale.t().contiguous().t()
             found, adapter = [], adapter_inputs(m, n)
             for sizes in sweep_sizes(m, n):
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 QuestionType = Literal["choice", "noul", "score"]
 PROFILES = ("fused", "reference")  # our own forward; the plain transformers path, kept for A/B
-BACKENDS = ("auto", "cutlass_sm120", "triton", "torch_sm90", "torch_reference")
+BACKENDS = ("auto", "cutlass_sm120", "triton", "triton_sm90", "torch_sm90", "torch_reference")
 
 
 class EngineError(Exception):

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import torch
 
 from .config import TextConfig
-from .kernels import linear
+from .kernels import linear, reference
 
 Update = torch.Tensor | None
 
@@ -26,9 +26,9 @@ class Group:
     lora_columns: int = 0
 
     @property
-    def quant(self) -> bool:
-        """True where the input is needed in FP8."""
-        return self.matrix.scale is not None
+    def quant(self) -> linear.Quant:
+        """How the input is needed in FP8: see linear.Plan.layout; False for BF16."""
+        return False if self.matrix.scale is None or self.matrix.plan is None else self.matrix.plan.layout
 
     def __call__(self, activation: linear.Activation, partial: bool = False) -> torch.Tensor:
         """The linear's output."""
@@ -36,13 +36,13 @@ class Group:
 
     def deferred(self, activation: linear.Activation) -> tuple[torch.Tensor, linear.Pending]:
         """(output, the adapter's product that the reader has to add, or None)."""
-        return self.matrix.deferred(activation, None if self.down is None else activation.x @ self.down.t())
+        return self.matrix.deferred(activation, None if self.down is None else reference.product(activation.x, self.down))
 
     def with_extra(self, activation: linear.Activation, partial: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
         """(output, product with the extra rows)."""
         if self.down is None:
             return self.matrix(activation, partial=partial), activation.x[:, :0]
-        both = activation.x @ self.down.t()
+        both = reference.product(activation.x, self.down)
         t = both[:, : self.lora_columns] if self.lora_columns else None
         return self.matrix(activation, t, partial), both[:, self.lora_columns :]
 

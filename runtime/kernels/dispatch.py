@@ -37,10 +37,11 @@ TABLE: dict[tuple[str, Capability | None], str] = {
     ("linear:torch_reference", None): "linear_backends:torch_reference",
     ("linear:torch_reference", SM89): "linear_backends:torch_reference",
     ("linear:triton", SM89): "linear_backends:triton",
+    ("linear:triton_sm90", SM90): "linear_backends:triton_sm90",
     ("linear:torch_sm90", SM90): "linear_backends:torch_sm90",
     ("linear:cutlass_sm120", SM120): "linear_backends:cutlass_sm120",
 }
-ONLY = {"linear:torch_sm90": SM90}  # torch's block-scaled product exists for major version 9 alone
+ONLY = {"linear:torch_sm90": SM90, "linear:triton_sm90": SM90}  # for major version 9 alone: torch's product, warp-group products
 
 
 class MissingPath(LookupError):

@@ -10,8 +10,8 @@ which one serves which number of rows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
 
 import torch
 
@@ -20,10 +20,12 @@ from .dispatch import SM120, Capability, MissingPath, find
 from .linear_backends import add_lora
 
 Pending = tuple[torch.Tensor, torch.Tensor | None] | None  # (t, up) of an adapter's product that isn't in the output yet
-FUSING = ("triton", "torch_reference")  # backends with the adapter's product inside
-BACKENDS = ("cutlass_sm120", "triton", "torch_sm90", "torch_reference")
+Quant = bool | Literal["columns"]  # no codes, codes and scales, the same with the scales transposed in memory
+FUSING = ("triton", "triton_sm90", "torch_reference")  # backends with the adapter's product inside
+BACKENDS = ("cutlass_sm120", "triton", "triton_sm90", "torch_sm90", "torch_reference")
 TEST_ROWS = (1, 77, 256)
-MIXED_ROWS = 768
+WIDE = 8192  # columns from which a matrix has tiles enough for a whole GPU
+MIXED_ROWS, MIXED_NARROW_ROWS = 768, 2048
 TOLERANCE = 5e-3  # of the largest reference value: BF16's rounding and the tensor cores' FP8 accumulation
 
 
@@ -41,19 +43,33 @@ class Activation:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """Backends by the rows they begin at, and what the self-test found."""
+class Step:
+    """A backend, and the rows and columns of an output from which it serves."""
 
-    steps: tuple[tuple[int, str, Any], ...]
+    backend: str
+    rows: int = 0
+    columns: int = 0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Backends by the rows and columns of an output that they begin at, and what the self-test found."""
+
+    steps: tuple[tuple[Step, Any], ...]
     tested: dict[str, Any] = field(default_factory=dict)
 
-    def pick(self, rows: int) -> tuple[str, Any]:
-        """The backend for this many rows: name and function."""
-        return next((name, function) for least, name, function in reversed(self.steps) if rows >= least)
+    def pick(self, rows: int, columns: int) -> tuple[str, Any]:
+        """The backend for an output of this size: name and function."""
+        return next((step.backend, function) for step, function in reversed(self.steps) if rows >= step.rows and columns >= step.columns)
+
+    @property
+    def layout(self) -> Quant:
+        """How the activations' scales lie in memory; FlashInfer's kernel reads them along K, the others along the rows."""
+        return True if any(step.backend == "cutlass_sm120" for step, _ in self.steps) else "columns"
 
     def describe(self) -> dict[str, Any]:
         """For /v1/models and receipts."""
-        return {"steps": [{"rows": least, "backend": name} for least, name, _ in self.steps], "selfTest": self.tested}
+        return {"steps": [asdict(step) for step, _ in self.steps], "selfTest": self.tested}
 
 
 @dataclass
@@ -69,31 +85,31 @@ class Linear:
     def __call__(self, activation: Activation, t: torch.Tensor | None = None, partial: bool = False) -> torch.Tensor:
         """(M, N), or with `partial` possibly FP32 parts (P, M, N) to be summed by the reader."""
         if self.scale is None:
-            return add_lora(activation.x @ self.weight.t(), t, self.up, self.ends)
+            return add_lora(reference.product(activation.x, self.weight), t, self.up, self.ends)
         assert self.plan is not None
-        _, backend = self.plan.pick(activation.x.shape[0])
+        _, backend = self.plan.pick(activation.x.shape[0], self.weight.shape[0])
         return backend(activation.codes, activation.scale, self.weight, self.scale, t, self.up, self.ends, partial)
 
     def deferred(self, activation: Activation, t: torch.Tensor | None) -> tuple[torch.Tensor, Pending]:
         """(M, N), and what the reader has yet to add where the backend would need a pass of its own for the adapter."""
-        fuses = self.scale is not None and self.plan is not None and self.plan.pick(activation.x.shape[0])[0] in FUSING
+        fuses = self.scale is not None and self.plan is not None and self.plan.pick(activation.x.shape[0], self.weight.shape[0])[0] in FUSING
         if t is None or fuses:
             return self(activation, t), None
         return self(activation), (t, self.up)
 
 
-def candidates(name: str, capability: Capability | None) -> list[tuple[tuple[int, str], ...]]:
-    """The plans to try in order, as (rows, backend name) steps."""
+def candidates(name: str, capability: Capability | None) -> list[tuple[Step, ...]]:
+    """The plans to try in order."""
     if name != "auto":
-        return [((0, name),)]
+        return [(Step(name),)]
     if capability is None:
-        return [((0, "torch_reference"),)]
+        return [(Step("torch_reference"),)]
     if capability >= SM120:
-        return [((0, "cutlass_sm120"),), ((0, "triton"),)]
+        return [(Step("cutlass_sm120"),), (Step("triton"),)]
     if capability[0] == 9:
-        # cuBLASLt wins from MIXED_ROWS rows on, ours below (measured on an H200: bench/results/sm120-runtime-h200.json).
-        return [((0, "triton"), (MIXED_ROWS, "torch_sm90"))]
-    return [((0, "triton"),)]
+        # cuBLASLt wins on many rows, ours below (measured on an H200: bench/results/sm120-runtime-h200.json).
+        return [(Step("triton_sm90"), Step("torch_sm90", MIXED_ROWS, WIDE), Step("torch_sm90", MIXED_NARROW_ROWS))]
+    return [(Step("triton"),)]
 
 
 def make_plan(name: str, capability: Capability | None, weights: Iterable[tuple[torch.Tensor, torch.Tensor]]) -> Plan:
@@ -104,10 +120,10 @@ def make_plan(name: str, capability: Capability | None, weights: Iterable[tuple[
     refused: dict[str, str] = {}
     for steps in candidates(name, capability):
         try:
-            built = tuple((rows, backend, find(f"linear:{backend}", capability)) for rows, backend in steps)
-            errors = {backend: self_test(function, distinct.values()) for _, backend, function in built}
+            built = tuple((step, find(f"linear:{step.backend}", capability)) for step in steps)
+            errors = {name: self_test(function, distinct.values()) for name, function in {s.backend: f for s, f in built}.items()}
         except (MissingPath, RuntimeError) as error:
-            refused[" + ".join(backend for _, backend in steps)] = str(error)
+            refused[" + ".join(dict.fromkeys(step.backend for step in steps))] = str(error)
             continue
         return Plan(built, {"worstRelativeError": errors, "shapes": len(distinct), "refused": refused})
     raise BackendError("; ".join(f"{backend}: {why}" for backend, why in refused.items()))
@@ -124,6 +140,7 @@ def self_test(function: Any, weights: Iterable[tuple[torch.Tensor, torch.Tensor]
             want = reference.fp8_block_gemm(codes, x_scale, weight, scale)
             out = torch.full((m, weight.shape[0]), torch.nan, dtype=torch.bfloat16, device=weight.device)
             worst = max(worst, checked(function(codes, x_scale, weight, scale, out=out), want))
+            x_scale = x_scale.t().contiguous().t()  # the other layout
             t, up = (torch.randn(rows, 16, device=weight.device, generator=generator).bfloat16() for rows in (m, weight.shape[0]))
             parts = function(codes, x_scale, weight, scale, t=t, up=up, partial=True)
             want += t.float() @ up.float().t()

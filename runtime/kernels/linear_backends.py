@@ -22,6 +22,8 @@ def add_lora(y: torch.Tensor, t: torch.Tensor | None, up: torch.Tensor | None, e
     """y += t up^T, part by part."""
     if t is None or up is None:
         return y
+    if y.device.type == "cpu" and y.dtype != torch.float32:  # see reference.product
+        return y.copy_(add_lora(y.float(), t.float(), up.float(), ends))
     rank, starts = up.shape[1], (0, *ends)
     for i, (start, stop) in enumerate(zip(starts, (*ends, y.shape[1]), strict=True)):
         y[:, start:stop].addmm_(t[:, i * rank : (i + 1) * rank], up[start:stop].t())
@@ -58,8 +60,30 @@ def triton(
     """Our kernel; the adapter's product in its tail, K cut where `partial` allows it."""
     from .sm89_fp8_block_gemm import fp8_block_gemm
 
+    return fp8_block_gemm(codes, scale, weight, weight_scale, t=t, up=up, ends=two(ends), partial=partial, out=out)
+
+
+def triton_sm90(
+    codes: torch.Tensor,
+    scale: torch.Tensor,
+    weight: torch.Tensor,
+    weight_scale: torch.Tensor,
+    t: torch.Tensor | None = None,
+    up: torch.Tensor | None = None,
+    ends: Ends = (),
+    partial: bool = False,
+    out: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """The same with Hopper's tensor memory accelerator."""
+    from .sm90_fp8_block_gemm import fp8_block_gemm
+
+    return fp8_block_gemm(codes, scale, weight, weight_scale, t=t, up=up, ends=two(ends), partial=partial, out=out)
+
+
+def two(ends: Ends) -> tuple[int, int]:
+    """The first columns of the second and third part; far away where there is none."""
     first, second = (*ends, 1 << 30, 1 << 30)[:2]
-    return fp8_block_gemm(codes, scale, weight, weight_scale, t=t, up=up, ends=(first, second), partial=partial, out=out)
+    return first, second
 
 
 def cutlass_sm120(
@@ -78,7 +102,7 @@ def cutlass_sm120(
 
     if out is None:
         out = torch.empty(codes.shape[0], weight.shape[0], dtype=torch.bfloat16, device=codes.device)
-    return add_lora(gemm(codes, scale, weight, weight_scale, out), t, up, ends)
+    return add_lora(gemm(codes, scale.contiguous(), weight, weight_scale, out), t, up, ends)
 
 
 _columns: dict[int, tuple[Any, torch.Tensor]] = {}  # weight scales in torch's padded column-major form, made once a weight
@@ -113,7 +137,7 @@ def torch_sm90(
     if m % 4:
         codes = torch.nn.functional.pad(codes.view(torch.uint8), (0, 0, 0, -m % 4)).view(codes.dtype)
         scale = torch.nn.functional.pad(scale, (0, 0, 0, -m % 4))
-    rows = scale.t().contiguous().t()
+    rows = scale if scale.stride(0) == 1 else scale.t().contiguous().t()
     y = scaled_mm(
         codes, weight.t(), rows, ScalingType.BlockWise1x128, column_scale(weight_scale), ScalingType.BlockWise128x128,
         output_dtype=torch.bfloat16,

@@ -12,20 +12,20 @@ Pending = tuple[torch.Tensor, torch.Tensor | None] | None  # linear.Pending
 Quantised = tuple[torch.Tensor, torch.Tensor | None, torch.Tensor | None]
 
 
-def quantised(x: torch.Tensor, quant: bool) -> Quantised:
+def quantised(x: torch.Tensor, quant: bool | str) -> Quantised:
     """(x, codes, scales), the last two None without `quant`."""
     return (x, *reference.act_quant(x)) if quant else (x, None, None)
 
 
 def add_norm(
-    update: torch.Tensor | None, residual: torch.Tensor, weight: torch.Tensor, eps: float, quant: bool
+    update: torch.Tensor | None, residual: torch.Tensor, weight: torch.Tensor, eps: float, quant: bool | str
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None, torch.Tensor | None]:
     """See sm89_fp8_norm_quant.add_norm."""
     residual, x = reference.add_rms_norm(update, residual, weight, eps)
     return (residual, *quantised(x, quant))
 
 
-def swiglu(gate_up: torch.Tensor, pending: Pending, quant: bool) -> Quantised:
+def swiglu(gate_up: torch.Tensor, pending: Pending, quant: bool | str) -> Quantised:
     """See sm89_fp8_norm_quant.swiglu."""
     if pending is not None:
         gate_up = add_lora(gate_up.clone(), *pending, (gate_up.shape[1] // 2,))
@@ -58,7 +58,7 @@ def delta_rule(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, decay: torch.T
     return reference.delta_rule(q, k, v, decay, beta).to(q.dtype)
 
 
-def gated_norm(x: torch.Tensor, gate: torch.Tensor, weight: torch.Tensor, eps: float, quant: bool) -> Quantised:
+def gated_norm(x: torch.Tensor, gate: torch.Tensor, weight: torch.Tensor, eps: float, quant: bool | str) -> Quantised:
     """See smxx_bf16_delta.gated_norm."""
     dim = weight.shape[0]
     return quantised(reference.gated_norm(x.reshape(gate.shape[0], -1, dim), gate.unflatten(-1, (-1, dim)), weight, eps), quant)
@@ -75,7 +75,7 @@ def head_norm_rotary(
     return reference.head_norm_rotary(q, q_weight, table, eps), reference.head_norm_rotary(k, k_weight, table, eps)
 
 
-def sigmoid_gate(x: torch.Tensor, mixed: torch.Tensor, dim: int, quant: bool) -> Quantised:
+def sigmoid_gate(x: torch.Tensor, mixed: torch.Tensor, dim: int, quant: bool | str) -> Quantised:
     """See smxx_bf16_attention.sigmoid_gate."""
     gate = mixed[:, : 2 * x.shape[1]].unflatten(-1, (-1, 2, dim))[:, :, 1].flatten(-2)
     return quantised(reference.sigmoid_gate(x, gate), quant)

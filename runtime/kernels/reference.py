@@ -12,6 +12,21 @@ import torch.nn.functional as F
 GROUP = 128  # columns that share an activation scale; rows and columns that share a weight scale
 E4M3_MAX = 448.0
 AMAX_FLOOR = 1e-10  # zero groups: FlashInfer's and vLLM's rule, amax is raised to this first
+E4M3_VALUES = torch.arange(256, dtype=torch.uint8).view(torch.float8_e4m3fn).float()  # by code
+
+
+def widened(codes: torch.Tensor) -> torch.Tensor:
+    """FP32 values of E4M3 codes. A CPU looks them up: that is five times faster than torch's conversion."""
+    if codes.device.type != "cpu":
+        return codes.float()
+    return E4M3_VALUES.index_select(0, codes.contiguous().view(torch.uint8).flatten().int()).view(codes.shape)
+
+
+def product(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    """x (M, K) times weight (N, K)^T, summed in FP32, rounded once. A CPU's own BF16 product may be ten times slower than FP32's."""
+    if x.device.type != "cpu":
+        return x @ weight.t()
+    return (x.float() @ weight.float().t()).to(x.dtype)
 
 
 def act_quant(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -29,12 +44,12 @@ def act_quant(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 def dequantise_weight(codes: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
     """FP32 weight of a block-FP8 matrix (N, K) with scales (N/128, K/128)."""
     spread = scale.repeat_interleave(GROUP, 0).repeat_interleave(GROUP, 1)
-    return codes.float() * spread[: codes.shape[0], : codes.shape[1]]
+    return widened(codes) * spread[: codes.shape[0], : codes.shape[1]]
 
 
 def fp8_block_gemm(codes: torch.Tensor, scale: torch.Tensor, weight: torch.Tensor, weight_scale: torch.Tensor) -> torch.Tensor:
     """FP32 product of quantised activations (M, K) and a block-FP8 weight (N, K)."""
-    x = (codes.float().unflatten(-1, (-1, GROUP)) * scale.unsqueeze(-1)).flatten(-2)
+    x = (widened(codes).unflatten(-1, (-1, GROUP)) * scale.unsqueeze(-1)).flatten(-2)
     return x @ dequantise_weight(weight, weight_scale).t()
 
 
@@ -64,7 +79,8 @@ def short_conv(
     key_heads, value_heads = heads
     channels = (2 * key_heads + value_heads) * dim
     x = mixed[:, :channels].reshape(batch, tokens, channels).transpose(1, 2).to(weight.dtype)
-    x = F.silu(F.conv1d(x, weight.unsqueeze(1), padding=weight.shape[1] - 1, groups=channels)[..., :tokens])
+    x = F.conv1d(x.float(), weight.float().unsqueeze(1), padding=weight.shape[1] - 1, groups=channels)[..., :tokens]
+    x = F.silu(x.to(weight.dtype))
     x = x.transpose(1, 2).to(mixed.dtype).unflatten(-1, (-1, dim))
     q, k, v = x.split((key_heads, key_heads, value_heads), 2)
     return unit(q), unit(k), v.contiguous()

@@ -5,8 +5,8 @@ given, is the adapter's first product x A^T (M, parts x rank, BF16); the tail ad
 columns belong to, so that the adapter costs no pass over the output. With SPLITS > 1 the K range is cut; each cut writes
 FP32 to its own slice and the kernel that reads the result adds them in a fixed order: bits don't depend on timing.
 
-The table of sizes is tuned on an H200 (bench/sm120_runtime.py, part sweep); on other GPUs it is right but not tuned. Each
-entry stays within the 101,376 bytes of shared memory and the registers of SM120 (tests/runtime_kernels).
+For SM89, SM120 and SM121; SM90 has sm90_fp8_block_gemm.py. The table of sizes was tuned on none of them: it is right there, not
+tuned. Each entry stays within the 101,376 bytes of shared memory and the registers of SM120 (tests/runtime_kernels).
 """
 
 from __future__ import annotations
@@ -18,18 +18,31 @@ import triton
 import triton.language as tl
 
 
+@triton.jit
+def tile_of(number, tiles_m, tiles_n, GROUP_M: tl.constexpr):
+    """(row, column) of a tile: bands of GROUP_M rows, so that neighbours in time share their weights in the L2."""
+    band = number // (GROUP_M * tiles_n)
+    height = min(tiles_m - band * GROUP_M, GROUP_M)
+    return band * GROUP_M + (number % (GROUP_M * tiles_n)) % height, (number % (GROUP_M * tiles_n)) // height
+
+
+@triton.jit
+def adapted(total, t_ptr, up_ptr, row, cols, first_column, t_stride, first_end, second_end, RANK: tl.constexpr):
+    """Adds t (B s)^T of the part that the tile's columns belong to."""
+    part = (first_column >= first_end).to(tl.int32) + (first_column >= second_end).to(tl.int32)
+    r = tl.arange(0, RANK)
+    t = tl.load(t_ptr + row[:, None].to(tl.int64) * t_stride + (part * RANK + r)[None, :])
+    up = tl.load(up_ptr + cols[None, :].to(tl.int64) * RANK + r[:, None])
+    return tl.dot(t, up, total)
+
+
 @triton.jit(do_not_specialize=["M"])
 def fp8_block_gemm_kernel(
     a_ptr, b_ptr, as_ptr, bs_ptr, d_ptr, t_ptr, up_ptr,
-    M, N, K, t_stride, first_end, second_end,
+    M, N, K, as_row, as_block, t_stride, first_end, second_end,
     BM: tl.constexpr, BN: tl.constexpr, SPLITS: tl.constexpr, RANK: tl.constexpr, GROUP_M: tl.constexpr,
 ):  # fmt: skip
-    tiles_m, tiles_n = tl.cdiv(M, BM), tl.cdiv(N, BN)
-    tile = tl.program_id(0)
-    band = tile // (GROUP_M * tiles_n)
-    height = min(tiles_m - band * GROUP_M, GROUP_M)
-    pid_m = band * GROUP_M + (tile % (GROUP_M * tiles_n)) % height
-    pid_n = (tile % (GROUP_M * tiles_n)) // height
+    pid_m, pid_n = tile_of(tl.program_id(0), tl.cdiv(M, BM), tl.cdiv(N, BN), GROUP_M)
     rows, cols = pid_m * BM + tl.arange(0, BM), pid_n * BN + tl.arange(0, BN)
     depth = tl.arange(0, 128)
     row = rows % M  # rows past the end read others and are not stored; all reading row 0 would jam one slice of the L2
@@ -39,32 +52,25 @@ def fp8_block_gemm_kernel(
     first, last = split * each, min((split + 1) * each, blocks)
     a = a_ptr + row[:, None].to(tl.int64) * K + (first * 128 + depth)[None, :]
     b = b_ptr + cols[None, :].to(tl.int64) * K + (first * 128 + depth)[:, None]
-    a_scale, b_scale = as_ptr + row * blocks + first, bs_ptr + (pid_n * BN // 128) * blocks + first
+    a_scale, b_scale = as_ptr + row * as_row + first * as_block, bs_ptr + (pid_n * BN // 128) * blocks + first
     total = tl.zeros((BM, BN), dtype=tl.float32)
     for _ in range(first, last):
         product = tl.dot(tl.load(a), tl.load(b))
         total += product * (tl.load(a_scale) * tl.load(b_scale))[:, None]
         a += 128
         b += 128
-        a_scale += 1
+        a_scale += as_block
         b_scale += 1
     if RANK > 0:  # noqa: SIM102  (the outer one is decided by the compiler)
         if split == 0:
-            part = (pid_n * BN >= first_end).to(tl.int32) + (pid_n * BN >= second_end).to(tl.int32)
-            r = tl.arange(0, RANK)
-            t = tl.load(t_ptr + row[:, None].to(tl.int64) * t_stride + (part * RANK + r)[None, :])
-            up = tl.load(up_ptr + cols[None, :].to(tl.int64) * RANK + r[:, None])
-            total = tl.dot(t, up, total)
+            total = adapted(total, t_ptr, up_ptr, row, cols, pid_n * BN, t_stride, first_end, second_end, RANK)
     where = d_ptr + split.to(tl.int64) * M * N + rows[:, None].to(tl.int64) * N + cols[None, :]
     tl.store(where, total.to(d_ptr.dtype.element_ty), mask=(rows < M)[:, None])
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Tile, cuts of K, warps, pipeline stages, and the registers that a thread may have on SM90 (None: as many as it likes).
-
-    168 lets three blocks of 128 threads share a multiprocessor there; the SM120 code of the same tile needs more and would spill.
-    """
+    """Tile, cuts of K, warps, pipeline stages, and the registers that a thread may have (None: as many as it likes)."""
 
     bm: int
     bn: int
@@ -74,26 +80,32 @@ class Sizes:
     registers: int | None = None
 
 
+Table = tuple[tuple[int, int, Sizes], ...]
+
 # (rows at most, columns at least, sizes): the first line that fits is taken. Narrow outputs (N = 2560) have too few tiles
-# to fill the GPU, so K is cut; wide ones have enough. Reasons and figures: bench/results/sm120-runtime-h200.json.
-TABLE: tuple[tuple[int, int, Sizes], ...] = (
-    (64, 16384, Sizes(64, 64, 1, 4, 4)),
-    (64, 8192, Sizes(64, 64, 1, 4, 5)),
+# to fill a GPU, so K is cut; wide ones have enough.
+TABLE: Table = (
+    (64, 8192, Sizes(64, 64, 1, 4, 4)),
     (64, 0, Sizes(64, 64, 4, 4, 4)),
-    (128, 16384, Sizes(64, 128, 1, 4, 3, 168)),
+    (128, 16384, Sizes(64, 128, 1, 4, 3)),
     (128, 8192, Sizes(64, 64, 1, 4, 4)),
     (128, 0, Sizes(64, 64, 4, 4, 3)),
-    (512, 8192, Sizes(64, 128, 1, 4, 3, 168)),
-    (256, 0, Sizes(64, 128, 4, 4, 3, 168)),
-    (512, 0, Sizes(64, 128, 2, 4, 3, 168)),
+    (512, 8192, Sizes(64, 128, 1, 4, 3)),
+    (256, 0, Sizes(64, 128, 4, 4, 3)),
+    (512, 0, Sizes(64, 128, 2, 4, 3)),
     (1 << 31, 8192, Sizes(128, 128, 1, 8, 3)),
-    (1 << 31, 0, Sizes(64, 128, 1, 4, 3, 168)),
+    (1 << 31, 0, Sizes(64, 128, 1, 4, 3)),
 )
-
-
-def choose(m: int, n: int) -> Sizes:
+def choose(table: Table, m: int, n: int) -> Sizes:
     """The sizes for an output of m rows and n columns."""
-    return next(sizes for rows, columns, sizes in TABLE if m <= rows and n >= columns)
+    return next(sizes for rows, columns, sizes in table if m <= rows and n >= columns)
+
+
+def output(m: int, n: int, splits: int, device: torch.device) -> torch.Tensor:
+    """BF16 (M, N), or FP32 (splits, M, N) whose sum over the first axis is the result."""
+    if splits > 1:
+        return torch.empty(splits, m, n, dtype=torch.float32, device=device)
+    return torch.empty(m, n, dtype=torch.bfloat16, device=device)
 
 
 def fp8_block_gemm(
@@ -113,19 +125,13 @@ def fp8_block_gemm(
 
     N and K are multiples of 128. `ends` are the first columns of the second and third part of a concatenated weight.
     """
-    m, k = codes.shape
-    n = weight.shape[0]
-    sizes = sizes or choose(m, n)
+    (m, k), n = codes.shape, weight.shape[0]
+    sizes = sizes or choose(TABLE, m, n)
     splits = sizes.splits if partial else 1
-    if out is None:
-        shape = (splits, m, n) if splits > 1 else (m, n)
-        out = torch.empty(shape, dtype=torch.float32 if splits > 1 else torch.bfloat16, device=codes.device)
-    grid = (triton.cdiv(m, sizes.bm) * triton.cdiv(n, sizes.bn), splits)
-    rank = 0 if up is None else up.shape[1]
-    fp8_block_gemm_kernel[grid](
-        codes, weight, scale, weight_scale, out, t if t is not None else codes, up if up is not None else codes,
-        m, n, k, 0 if t is None else t.stride(0), *ends,
-        BM=sizes.bm, BN=sizes.bn, SPLITS=splits, RANK=rank, GROUP_M=8, num_warps=sizes.warps, num_stages=sizes.stages,
-        maxnreg=sizes.registers if torch.cuda.is_available() and torch.cuda.get_device_capability()[0] == 9 else None,
+    out = output(m, n, splits, codes.device) if out is None else out
+    fp8_block_gemm_kernel[(triton.cdiv(m, sizes.bm) * triton.cdiv(n, sizes.bn), splits)](
+        codes, weight, scale, weight_scale, out, codes if t is None else t, codes if up is None else up,
+        m, n, k, *scale.stride(), 0 if t is None else t.stride(0), *ends, BM=sizes.bm, BN=sizes.bn, SPLITS=splits,
+        RANK=0 if up is None else up.shape[1], GROUP_M=8, num_warps=sizes.warps, num_stages=sizes.stages,
     )  # fmt: skip
     return out

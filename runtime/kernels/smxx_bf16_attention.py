@@ -10,7 +10,7 @@ import torch
 import triton
 import triton.language as tl
 
-from .sm89_fp8_act_quant import quantise
+from .sm89_fp8_act_quant import Quant, quantise
 from .sm89_fp8_norm_quant import quantised_like
 
 
@@ -46,7 +46,9 @@ def head_norm_rotary_kernel(
 
 
 @triton.jit(do_not_specialize=["M"])
-def sigmoid_gate_kernel(o_ptr, y_ptr, x_ptr, q_ptr, s_ptr, M, y_stride, N, ROWS: tl.constexpr, D: tl.constexpr, QUANT: tl.constexpr):
+def sigmoid_gate_kernel(
+    o_ptr, y_ptr, x_ptr, q_ptr, s_ptr, M, y_stride, N, s_row, s_group, ROWS: tl.constexpr, D: tl.constexpr, QUANT: tl.constexpr
+):  # fmt: skip
     row = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)).to(tl.int64)
     column = tl.program_id(1) * 128 + tl.arange(0, 128)
     keep = (row < M)[:, None]
@@ -60,7 +62,7 @@ def sigmoid_gate_kernel(o_ptr, y_ptr, x_ptr, q_ptr, s_ptr, M, y_stride, N, ROWS:
     if QUANT:
         q, scale = quantise(x.to(tl.float32))
         tl.store(q_ptr + at, q.to(q_ptr.dtype.element_ty), mask=keep)
-        tl.store(s_ptr + row * (N // 128) + tl.program_id(1), scale, mask=row < M)
+        tl.store(s_ptr + row * s_row + tl.program_id(1) * s_group, scale, mask=row < M)
 
 
 def head_norm_rotary(
@@ -77,15 +79,15 @@ def head_norm_rotary(
 
 
 def sigmoid_gate(
-    x: torch.Tensor, mixed: torch.Tensor, dim: int, quant: bool
+    x: torch.Tensor, mixed: torch.Tensor, dim: int, quant: Quant
 ) -> tuple[torch.Tensor, torch.Tensor | None, torch.Tensor | None]:
     """(x * sigmoid(gate), codes, scales): x contiguous (rows, heads x dim), the gates where `mixed` has them."""
     m, n = x.shape
     out = torch.empty_like(x)
-    codes, scale = quantised_like(out, quant)
+    codes, scale, strides = quantised_like(out, quant)
     rows = 4 if m <= 256 else 16
     sigmoid_gate_kernel[(triton.cdiv(m, rows), n // 128)](
-        x, mixed, out, out if codes is None else codes, out if scale is None else scale, m, mixed.stride(0), n,
-        ROWS=rows, D=dim, QUANT=quant, num_warps=2 if rows == 4 else 4,
+        x, mixed, out, out if codes is None else codes, out if scale is None else scale, m, mixed.stride(0), n, *strides,
+        ROWS=rows, D=dim, QUANT=bool(quant), num_warps=2 if rows == 4 else 4,
     )  # fmt: skip
     return out, codes, scale

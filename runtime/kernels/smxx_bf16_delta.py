@@ -10,10 +10,11 @@ import torch
 import triton
 import triton.language as tl
 
-from .sm89_fp8_act_quant import quantise
+from .sm89_fp8_act_quant import Quant, quantise
 from .sm89_fp8_norm_quant import quantised_like
 
-CHUNK = 64  # tokens whose log decays are summed up together: the delta rule's chunk
+CHUNK = tl.constexpr(64)  # tokens whose log decays are summed up together: the delta rule's chunk
+TOKENS = 32  # that a program convolves: swept on an H200, 56 us at 4,096 against 70 with 64
 
 
 @triton.jit(do_not_specialize=["T"])
@@ -25,10 +26,10 @@ def delta_inputs_kernel(
 ):  # fmt: skip
     head = tl.program_id(1)
     batch = tl.program_id(2).to(tl.int64)
-    t = tl.program_id(0) * BT + tl.arange(0, BT)
-    inside = t < T
-    row = batch * T + t
     if head < 2 * KH + VH:
+        t = tl.program_id(0) * BT + tl.arange(0, BT)
+        inside = t < T
+        row = batch * T + t
         c = tl.arange(0, D)
         channel = head * D + c
         x = tl.zeros((BT, D), dtype=tl.float32)
@@ -49,10 +50,13 @@ def delta_inputs_kernel(
             tl.store(k_ptr + (row[:, None] * KH + (head - KH)) * D + c[None, :], x, mask=keep)
         else:
             tl.store(v_ptr + (row[:, None] * VH + (head - 2 * KH)) * D + c[None, :], x, mask=keep)
-    else:
+    elif tl.program_id(0) % (CHUNK // BT) == 0:
+        token = tl.program_id(0) * BT + tl.arange(0, CHUNK)
+        there = token < T
+        line = batch * T + token
         h = tl.arange(0, VH2)
-        known = inside[:, None] & (h < VH)[None, :]
-        gates = ab_ptr + row[:, None] * ab_stride + h[None, :]
+        known = there[:, None] & (h < VH)[None, :]
+        gates = ab_ptr + line[:, None] * ab_stride + h[None, :]
         a = tl.load(gates, mask=known, other=0.0).to(tl.float32)
         b = tl.load(gates + VH, mask=known, other=0.0).to(tl.float32)
         a += tl.load(bias_ptr + h, mask=h < VH, other=0.0).to(tl.float32)[None, :]
@@ -61,14 +65,14 @@ def delta_inputs_kernel(
         decay = tl.where(known, -rate[None, :] * soft, 0.0)
         if SUM:
             decay = tl.cumsum(decay, axis=0) * scale
-        tl.store(g_ptr + row[:, None] * VH + h[None, :], decay, mask=known)
+        tl.store(g_ptr + line[:, None] * VH + h[None, :], decay, mask=known)
         beta = (1.0 / (1.0 + tl.exp(-b))).to(beta_ptr.dtype.element_ty)
-        tl.store(beta_ptr + row[:, None] * VH + h[None, :], beta, mask=known)
+        tl.store(beta_ptr + line[:, None] * VH + h[None, :], beta, mask=known)
 
 
 @triton.jit(do_not_specialize=["M"])
 def gated_norm_kernel(
-    o_ptr, z_ptr, w_ptr, x_ptr, q_ptr, s_ptr, M, z_stride, N, eps,
+    o_ptr, z_ptr, w_ptr, x_ptr, q_ptr, s_ptr, M, z_stride, N, s_row, s_group, eps,
     ROWS: tl.constexpr, D: tl.constexpr, QUANT: tl.constexpr,
 ):  # fmt: skip
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
@@ -88,7 +92,7 @@ def gated_norm_kernel(
     if QUANT:
         q, scale = quantise(x.to(tl.float32))
         tl.store(q_ptr + at, q.to(q_ptr.dtype.element_ty), mask=keep)
-        tl.store(s_ptr + row.to(tl.int64) * (N // 128) + tl.program_id(1), scale, mask=row < M)
+        tl.store(s_ptr + row.to(tl.int64) * s_row + tl.program_id(1) * s_group, scale, mask=row < M)
 
 
 def delta_inputs(
@@ -112,25 +116,25 @@ def delta_inputs(
     q, k = new(batch, tokens, key_heads, dim), new(batch, tokens, key_heads, dim)
     v, beta = new(batch, tokens, value_heads, dim), new(batch, tokens, value_heads)
     decay = torch.empty(batch, tokens, value_heads, dtype=torch.float32, device=mixed.device)
-    delta_inputs_kernel[(triton.cdiv(tokens, CHUNK), 2 * key_heads + value_heads + 1, batch)](
+    delta_inputs_kernel[(triton.cdiv(tokens, TOKENS), 2 * key_heads + value_heads + 1, batch)](
         mixed, conv, ab, a_log, dt_bias, q, k, v, decay, beta,
         tokens, mixed.stride(0), ab.stride(0), 1.0 if decay_scale is None else decay_scale,
-        KH=key_heads, VH=value_heads, D=dim, TAPS=conv.shape[1], BT=CHUNK, VH2=triton.next_power_of_2(value_heads),
+        KH=key_heads, VH=value_heads, D=dim, TAPS=conv.shape[1], BT=TOKENS, VH2=triton.next_power_of_2(value_heads),
         SUM=decay_scale is not None, num_warps=4,
     )  # fmt: skip
     return q, k, v, decay, beta
 
 
 def gated_norm(
-    x: torch.Tensor, gate: torch.Tensor, weight: torch.Tensor, eps: float, quant: bool
+    x: torch.Tensor, gate: torch.Tensor, weight: torch.Tensor, eps: float, quant: Quant
 ) -> tuple[torch.Tensor, torch.Tensor | None, torch.Tensor | None]:
     """(norm(x) * silu(gate), codes, scales): x contiguous (rows, heads, dim), gate a (rows, heads x dim) view."""
     m, n = gate.shape
     out = torch.empty(m, n, dtype=gate.dtype, device=gate.device)
-    codes, scale = quantised_like(out, quant)
+    codes, scale, strides = quantised_like(out, quant)
     rows = 4 if m <= 256 else 16
     gated_norm_kernel[(triton.cdiv(m, rows), n // 128)](
-        x, gate, weight, out, out if codes is None else codes, out if scale is None else scale, m, gate.stride(0), n, eps,
-        ROWS=rows, D=weight.shape[0], QUANT=quant, num_warps=2 if rows == 4 else 4,
+        x, gate, weight, out, out if codes is None else codes, out if scale is None else scale, m, gate.stride(0), n, *strides, eps,
+        ROWS=rows, D=weight.shape[0], QUANT=bool(quant), num_warps=2 if rows == 4 else 4,
     )  # fmt: skip
     return out, codes, scale

@@ -24,6 +24,8 @@ def test_every_operation_has_a_function_for_every_served_device(capability):
         ("linear:cutlass_sm120", None),
         ("linear:torch_sm90", (12, 0)),
         ("linear:torch_sm90", (8, 9)),
+        ("linear:triton_sm90", (8, 9)),
+        ("linear:triton_sm90", (12, 1)),
         ("swiglu", (8, 0)),
         ("nonsense", None),
     ],
@@ -39,7 +41,7 @@ def weights(n=256, k=256):
 
 def test_auto_is_the_reference_on_a_cpu_and_says_so():
     plan = linear.make_plan("auto", None, [weights()])
-    assert plan.describe()["steps"] == [{"rows": 0, "backend": "torch_reference"}]
+    assert plan.describe()["steps"] == [{"backend": "torch_reference", "rows": 0, "columns": 0}]
 
 
 @pytest.mark.parametrize("fault", ["untouched", "wrong", "one column"])
@@ -55,11 +57,25 @@ def test_the_self_test_finds_a_backend_that_leaves_or_spoils_its_output(fault):
 
 
 def test_auto_tries_in_order_and_tells_why_the_first_was_refused():
-    plan = linear.candidates("auto", (12, 0))
-    assert plan == [((0, "cutlass_sm120"),), ((0, "triton"),)]
-    assert linear.candidates("auto", (9, 0)) == [((0, "triton"), (linear.MIXED_ROWS, "torch_sm90"))]
+    assert linear.candidates("auto", (12, 0)) == [(linear.Step("cutlass_sm120"),), (linear.Step("triton"),)]
+    assert {step.backend for step in linear.candidates("auto", (9, 0))[0]} == {"triton_sm90", "torch_sm90"}
+    assert linear.candidates("auto", (8, 9)) == [(linear.Step("triton"),)]
     with pytest.raises(linear.BackendError, match="no path for the CPU"):
         linear.make_plan("triton", None, [weights()])
+
+
+def test_a_plan_picks_by_rows_and_columns():
+    steps = (linear.Step("a"), linear.Step("b", 768, 8192), linear.Step("c", 2048))
+    plan = linear.Plan(tuple((step, step.backend.upper()) for step in steps))
+    picked = {(rows, columns): plan.pick(rows, columns)[0] for rows in (1, 767, 768, 2047, 2048) for columns in (2560, 8192)}
+    assert [picked[rows, 2560] for rows in (1, 767, 768, 2047, 2048)] == ["a", "a", "a", "a", "c"]
+    assert [picked[rows, 8192] for rows in (1, 767, 768, 2047, 2048)] == ["a", "a", "b", "b", "c"]
+    assert plan.pick(2048, 2560)[1] == "C"
+
+
+def test_scales_lie_as_the_backend_reads_them():
+    assert linear.Plan(((linear.Step("cutlass_sm120"), None),)).layout is True
+    assert linear.Plan(((linear.Step("triton"), None),)).layout == "columns"
 
 
 def test_a_group_is_its_parts_side_by_side():

@@ -11,8 +11,9 @@ pytest.importorskip("triton", reason="the kernels' environment is not here (make
 
 from runtime.kernels import plain, reference  # noqa: E402
 from runtime.kernels import sm89_fp8_act_quant as act  # noqa: E402
-from runtime.kernels import sm89_fp8_block_gemm as gemm  # noqa: E402
+from runtime.kernels import sm89_fp8_block_gemm as sm89  # noqa: E402
 from runtime.kernels import sm89_fp8_norm_quant as norm  # noqa: E402
+from runtime.kernels import sm90_fp8_block_gemm as sm90  # noqa: E402
 from runtime.kernels import smxx_bf16_attention as attention  # noqa: E402
 from runtime.kernels import smxx_bf16_delta as delta  # noqa: E402
 
@@ -32,6 +33,12 @@ def random(*shape, seed=0, scale=1.0):
 
 def same_codes(got, want):
     assert torch.equal(got.to(torch.float8_e4m3fn).view(torch.uint8), want.view(torch.uint8))
+
+
+def same_scales(got, want, quant):
+    """Equal, and in memory as asked: along the rows of the matrix, or along its columns."""
+    assert torch.equal(got, want)
+    assert got.stride() == ((1, got.shape[0]) if quant == "columns" else (got.shape[1], 1))
 
 
 def close(got, want):
@@ -64,41 +71,51 @@ def test_quantiser_keeps_nan_and_infinity_visible():
 
 @pytest.mark.parametrize("m", [1, 33, 70])
 @pytest.mark.parametrize("splits", [1, 2, 4])
-def test_gemm_against_fp32(m, splits):
+@pytest.mark.parametrize("columns", [False, True])
+@pytest.mark.parametrize("gemm", [sm89, sm90])
+def test_gemm_against_fp32(gemm, m, splits, columns):
     n, k, rank = 384, 512, 16
     codes, scale = reference.act_quant(random(m, k))
+    scale = scale.t().contiguous().t() if columns else scale
     weight, weight_scale = random(n, k, seed=1).to(torch.float8_e4m3fn), torch.rand(n // 128, k // 128) + 0.5
     t, up = random(m, 3 * rank, seed=2), random(n, rank, seed=3)
-    sizes = gemm.Sizes(32, 64, splits, 4, 2)
+    sizes = sm89.Sizes(32, 64, splits, 4, 2)
     out = torch.full((splits, m, n) if splits > 1 else (m, n), torch.nan)
     got = gemm.fp8_block_gemm(codes, scale, weight, weight_scale, t=t, up=up, ends=(128, 256), partial=True, out=out, sizes=sizes)
     got = got.float().sum(0) if splits > 1 else got.float()
     want = reference.fp8_block_gemm(codes, scale, weight, weight_scale)
     for part in range(3):
-        columns = slice(part * 128, part * 128 + 128)
-        want[:, columns] += t[:, part * rank : (part + 1) * rank].float() @ up[columns].float().t()
+        own = slice(part * 128, part * 128 + 128)
+        want[:, own] += t[:, part * rank : (part + 1) * rank].float() @ up[own].float().t()
     close(got, want)
 
 
+LAYOUTS = pytest.mark.parametrize("quant", [True, "columns"])
+
+
+@LAYOUTS
 @pytest.mark.parametrize("parts", [0, 1, 3])
-def test_add_norm(parts):
+def test_add_norm(parts, quant):
     m, n = 5, 384
     residual, weight = random(m, n), random(n, seed=1, scale=0.1)
     update = None if parts == 0 else random(m, n, seed=2) if parts == 1 else torch.randn(parts, m, n)
-    got, want = norm.add_norm(update, residual, weight, 1e-6, True), plain.add_norm(update, residual, weight, 1e-6, True)
+    got, want = norm.add_norm(update, residual, weight, 1e-6, quant), plain.add_norm(update, residual, weight, 1e-6, True)
     close(got[0], want[0])
     close(got[1], want[1])
     same_codes(got[2], reference.act_quant(got[1])[0])
+    same_scales(got[3], reference.act_quant(got[1])[1], quant)
 
 
+@LAYOUTS
 @pytest.mark.parametrize("rank", [None, 16])
-def test_swiglu(rank):
-    y = random(6, 512)
-    pending = None if rank is None else (random(6, 2 * rank, seed=1), random(512, rank, seed=2))
-    got, want = norm.swiglu(y, pending, True), plain.swiglu(y, pending, True)
+@pytest.mark.parametrize("m", [6, 70])
+def test_swiglu(m, rank, quant):
+    y = random(m, 512)
+    pending = None if rank is None else (random(m, 2 * rank, seed=1), random(512, rank, seed=2))
+    got, want = norm.swiglu(y, pending, quant), plain.swiglu(y, pending, True)
     close(got[0], want[0])
     same_codes(got[1], reference.act_quant(got[0])[0])
-    assert torch.equal(got[2], reference.act_quant(got[0])[1])
+    same_scales(got[2], reference.act_quant(got[0])[1], quant)
 
 
 @pytest.mark.parametrize("decay_scale", [None, 1.4426950408889634])
@@ -114,13 +131,15 @@ def test_delta_inputs(decay_scale):
     close(got[4], want[4])
 
 
+@LAYOUTS
 @pytest.mark.parametrize("dim", [64, 128])
-def test_gated_norm(dim):
+def test_gated_norm(dim, quant):
     x, wide, weight = random(5, 256 // dim, dim), random(5, 512, seed=1), random(dim, seed=2)
     gate = wide[:, 256:]
-    got, want = delta.gated_norm(x, gate, weight, 1e-6, True), plain.gated_norm(x, gate, weight, 1e-6, True)
+    got, want = delta.gated_norm(x, gate, weight, 1e-6, quant), plain.gated_norm(x, gate, weight, 1e-6, True)
     close(got[0], want[0])
     same_codes(got[1], reference.act_quant(got[0])[0])
+    same_scales(got[2], reference.act_quant(got[0])[1], quant)
 
 
 def test_head_norm_rotary():
@@ -133,8 +152,10 @@ def test_head_norm_rotary():
         close(got, want)
 
 
-def test_sigmoid_gate():
+@LAYOUTS
+def test_sigmoid_gate(quant):
     x, mixed = random(6, 256), random(6, 1024, seed=1)
-    got, want = attention.sigmoid_gate(x, mixed, 64, True), plain.sigmoid_gate(x, mixed, 64, True)
+    got, want = attention.sigmoid_gate(x, mixed, 64, quant), plain.sigmoid_gate(x, mixed, 64, True)
     close(got[0], want[0])
     same_codes(got[1], reference.act_quant(got[0])[0])
+    same_scales(got[2], reference.act_quant(got[0])[1], quant)
