@@ -191,7 +191,10 @@ def test_a_front_matter_value_is_read_back_as_it_was_written(usual: tuple[Path, 
 # --------------------------------------------------------------------------------------------------- text from receipts
 
 
-@pytest.mark.parametrize("text", [*HOSTILE, "\ud800", "\x85", "\u2028# Fake", "</td>", "x" * 5000], ids=lambda text: repr(text)[:30])
+WORDS = [text for text in HOSTILE if text != "1e5"]  # a number given as text is refused: tests/benchmarks/test_other_receipts.py
+
+
+@pytest.mark.parametrize("text", [*WORDS, "\ud800", "\x85", "\u2028# Fake", "</td>", "x" * 5000], ids=lambda text: repr(text)[:30])
 def test_a_receipts_text_in_a_cell_is_one_cell(usual: tuple[Path, Any, int], text: str) -> None:
     root, usual_form, _ = usual
     folder(root, json.dumps(SPEC))

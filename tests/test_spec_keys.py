@@ -41,7 +41,7 @@ def objects() -> dict[str, dict[str, Any]]:
     return {at: schema for at, schema in walk(SCHEMA) if "object" in schema["type"]}
 
 
-FIGURE = re.compile(r"/card/(eval_results/\*/figure|tables/\*/(rows/\*/\*|each/cells/\*)(/\*)?|figures/\*)(/of/\*)?/(\w+)")
+FIGURE = re.compile(r"/card/(eval_results/\*/figure|tables/\*/(rows/\*/\*|each/cells/\*)(/\*)?|figures/\*)(/of/\*|/published)?/(\w+)")
 
 
 def folded(at: str) -> str:

@@ -7,6 +7,7 @@ and shown in another unit without a rounding in between.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Context, Decimal
@@ -23,6 +24,7 @@ KINDS: Mapping[str, Mapping[str, Fraction]] = {"time": TIME, "size": {name: Frac
 KIND_OF_FORM = {"bytes": "size", "duration": "time"}
 BASE = {"size": "B", "time": "s"}
 NO_NUMBER = ("nan", "inf", "-inf", "+inf", "infinity", "-infinity", "n/a")  # what harnesses write in a number's place
+NUMBER_AS_TEXT = re.compile(r"[-+−]?(\d[\d,]*(\.\d*)?|\.\d+)([eE][-+]?\d+)?\s*%?")
 IDLE = {"text": ("decimals", "from", "sign"), "percent": ("from",), "fraction": ("from",)}
 
 
@@ -82,6 +84,11 @@ def amount_of(value: object, asked: Mapping[str, Any], where: Where, name: str) 
     if not kind or (form_kind and kind != form_kind):
         raise refused(where, f'"{unit}" is no unit of {form_kind or "time or size"}', f"write one of {', '.join((*TIME, *SIZE))}")
     return Amount(number * KINDS[kind][unit], kind, unit)
+
+
+def is_number_as_text(value: object) -> bool:
+    """True for text that is a number and nothing else: `"0.42"`, `"99.2 %"`."""
+    return isinstance(value, str) and len(value) < 100 and NUMBER_AS_TEXT.fullmatch(value.strip()) is not None
 
 
 def kind_of(unit: str) -> str:

@@ -77,6 +77,8 @@ def figure_problems(figure: Mapping[str, Any], at: str, locate: Locate, sources:
         said = " and ".join(given) or "no source"
         yield problem("spec-invalid", locate(at), f"the figure has {said}", f"give exactly one of {', '.join(SOURCES)}")
         return
+    if isinstance(published := figure.get("published"), Mapping):
+        yield from figure_problems(published, f"{at}/published", locate, sources)
     kind = given[0] if given else "receipt"
     if kind == "compute":
         yield from computed_problems(figure, at, locate, sources)

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from hubrelease.errors import Problem, ReleaseError, problem
 from hubrelease.facts import Facts, Figure
 from hubrelease.markdown import escape_markdown
 from hubrelease.phrases import Say, local
-from hubrelease.pieces import Pieces, Segment
+from hubrelease.pieces import Pieces, Segment, one
+from hubrelease.published import MARK
 
 NAMED = re.compile(r"\{=([a-z][a-z0-9_.-]*)\}")
 UNITS = r"%|pp|points?|ms|s|x|×|W|FPS|[kMGT]?i?B(/s)?|tok(ens)?/s"
@@ -27,32 +29,43 @@ class Words:
         self.facts, self.locale, self.problems = facts, locale, problems
         self.say = Say(locale)
 
-    def text(self, value: Any, pointer: str, *, prose: bool = False) -> Pieces:
+    def text(self, value: Any, pointer: str, *, prose: bool = False, in_cell: bool = False) -> Pieces:
         """A text with its figures. In prose, text that a figure brings is escaped; elsewhere the template does so."""
         try:
-            return Pieces(self.segments(local(value, self.locale, self.facts.spec, pointer), pointer, prose))
+            return Pieces(self.segments(local(value, self.locale, self.facts.spec, pointer), pointer, prose, in_cell))
         except ReleaseError as error:
             self.problems += error.problems
             return Pieces(())
 
-    def segments(self, text: str, pointer: str, prose: bool) -> Iterator[Segment]:
+    def segments(self, text: str, pointer: str, prose: bool, in_cell: bool) -> Iterator[Segment]:
         at = 0
         for found in NAMED.finditer(text):
             yield text[at : found.start()], None
-            yield from self.figure({"figure": found[1]}, pointer, prose)
+            yield from self.figure({"figure": found[1]}, pointer, prose, in_cell)
             at = found.end()
         yield text[at:], None
 
-    def figure(self, asked: Mapping[str, Any], pointer: str, prose: bool = False) -> tuple[Segment, ...]:
-        """A figure, and the mark that says it is stated."""
+    def figure(self, asked: Mapping[str, Any], pointer: str, prose: bool = False, in_cell: bool = False) -> tuple[Segment, ...]:
+        """A figure, and the mark that says it is stated; one that was published as another value as such."""
         try:
             figure = self.facts.figure(asked, self.facts.spec.where(pointer))
         except ReleaseError as error:
             self.problems += error.problems
             return ()
+        if figure.published is not None:
+            return self.published(figure, prose, in_cell)
         text = escape_markdown(figure.shown) if prose and isinstance(figure.value, str) else figure.shown
         mark: tuple[Segment, ...] = ((f" {self.say('stated')}", None),) if figure.stated else ()
         return ((text, figure), *mark)
+
+    def published(self, figure: Figure, prose: bool, in_cell: bool) -> tuple[Segment, ...]:
+        """As it was published: in a cell with a mark, which the table explains, elsewhere with what the data gives."""
+        assert figure.published is not None
+        text, given = (escape_markdown(text) if prose else text for text in (figure.published.shown, figure.shown))
+        if in_cell:
+            return ((text, figure), (MARK, None))
+        beside = self.say("published_beside", computed=one(replace(figure, published=None), given))
+        return ((text, figure), (" ", None), *beside.segments)
 
     def cell(self, asked: Any, pointer: str, is_label: bool) -> Pieces:
         """A cell: words, a figure, or a list of both."""
@@ -61,9 +74,9 @@ class Words:
         for number, part in enumerate(parts):
             at = f"{pointer}/{number}" if isinstance(asked, list) else pointer
             if isinstance(part, Mapping) and "words" not in part:
-                found += self.figure(part, at)
+                found += self.figure(part, at, in_cell=True)
             else:
-                words = self.text(part["words"] if isinstance(part, Mapping) else part, at)
+                words = self.text(part["words"] if isinstance(part, Mapping) else part, at, in_cell=True)
                 if not is_label:
                     self.refuse_typed(words, at)
                 found += words.segments

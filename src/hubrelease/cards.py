@@ -19,9 +19,10 @@ from hubrelease.errors import CheckFailed, Problem, Where, problem
 from hubrelease.facts import Facts
 from hubrelease.manifest import REPORT
 from hubrelease.markdown import FILTERS, left_open
-from hubrelease.phrases import locales_of
+from hubrelease.phrases import Say, locales_of
 from hubrelease.pieces import BrokenMarks, Marker, Pieces, Placed, placed, traced
 from hubrelease.plots import alt_text, plots_of
+from hubrelease.published import published_problems
 from hubrelease.spec import Omission, Source, Spec
 from hubrelease.strict_yaml import UNFIT
 
@@ -47,17 +48,18 @@ class SourceRow:
 
 @dataclass(frozen=True, slots=True)
 class ReceiptRow:
-    """A receipt as the card lists it. `footnotes` say of each run in it how it was made."""
+    """A receipt as the card lists it. `footnotes` say of each run in it how it was made; `is_named`: one says that it is of `of`."""
 
     to: str
     of: str | None
     note: str | None
     footnotes: tuple[str, ...]
+    is_named: bool = False
 
 
 @dataclass(frozen=True)
 class Rendered:
-    """A card, and where each figure stands in it. `warnings` are about texts that release.yaml overrides."""
+    """A card, and where each figure stands in it. `warnings`: texts that release.yaml overrides, figures published as other values."""
 
     text: str
     figures: tuple[Placed, ...]
@@ -84,7 +86,7 @@ def rendered(facts: Facts, report: Mapping[str, Any] | None = None, locale: str 
     problems += control_characters(text, facts.spec)
     if problems:
         raise CheckFailed(dict.fromkeys(problems))
-    return Rendered(text, tuple(figures), tuple(overridden(facts)))
+    return Rendered(text, tuple(figures), (*overridden(facts), *published_problems(facts)))
 
 
 def files(facts: Facts, report: Mapping[str, Any] | None = None) -> dict[str, str]:
@@ -149,7 +151,7 @@ def context_of(words: Words, report: Mapping[str, Any] | None, blocks: TextBlock
         "pinned": bool(facts.lock.sources) or facts.pinned is not None,
         "base": next((s for s in sources if s.name == spec.weights.source), None),
         "omissions": omissions(facts),
-        "receipts": receipt_rows(facts),
+        "receipts": receipt_rows(facts, words.say),
         "payload": payload,
         "payload_digest": facts.payload and facts.payload.digest,
         "report": traced(report, "receipt", REPORT) if report is not None else None,
@@ -177,7 +179,7 @@ def plot_rows(words: Words) -> list[PlotRow]:
     spec = words.facts.spec
     up = "../" if words.locale in apart_locales(spec) else ""
     try:
-        return [PlotRow(up + plot.file, alt_text(plot)) for plot in plots_of(words.facts)]
+        return [PlotRow(up + plot.file, alt_text(plot, words.say)) for plot in plots_of(words.facts, words.locale)]
     except CheckFailed as error:
         words.problems += error.problems
         return []
@@ -204,15 +206,16 @@ def omissions(facts: Facts) -> tuple[Omission, ...]:
     return facts.spec.side_files.omit if facts.spec.side_files else ()
 
 
-def receipt_rows(facts: Facts) -> list[ReceiptRow]:
-    return [ReceiptRow(r.to, r.of, r.note, footnotes(facts, r.to)) for r in facts.spec.receipts]
+def receipt_rows(facts: Facts, say: Say) -> list[ReceiptRow]:
+    models = {r.to: {run.model for run in facts.evaluations(r.to) if run.metrics} for r in facts.spec.receipts}
+    return [ReceiptRow(r.to, r.of, r.note, footnotes(facts, r.to, say), models[r.to] == {r.of}) for r in facts.spec.receipts]
 
 
-def footnotes(facts: Facts, receipt: str) -> tuple[str, ...]:
+def footnotes(facts: Facts, receipt: str, say: Say) -> tuple[str, ...]:
     """What the receipt says of its runs, each different one once."""
     from hubrelease.footnotes import footnote
 
-    found = dict.fromkeys(footnote(run) for run in facts.evaluations(receipt) if run.metrics)
+    found = dict.fromkeys(footnote(run, say) for run in facts.evaluations(receipt) if run.metrics)
     return tuple(text for text in found if text)[:MAX_FOOTNOTES]
 
 

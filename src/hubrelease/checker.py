@@ -21,6 +21,8 @@ from hubrelease.evaluations import read
 from hubrelease.facts import Facts
 from hubrelease.lock import Lock
 from hubrelease.outside import cache_folder
+from hubrelease.plots import letter_problems
+from hubrelease.published import published_problems
 from hubrelease.receipts import read_all
 from hubrelease.spec import Spec, load_spec
 from hubrelease.steps.licences import licence_problems
@@ -111,7 +113,10 @@ def card_problems(spec: Spec, lock: Lock | None) -> list[Problem]:
     held = lock or Lock()
     try:
         payload, report = last_build(spec, held, cache_folder())
-        files(Facts(spec, held, {path: value for path, (_, value) in found.items()}, payload, kept=kept_beside(spec)), report)
+        facts = Facts(spec, held, {path: value for path, (_, value) in found.items()}, payload, kept=kept_beside(spec))
+        problems += published_problems(facts)
+        files(facts, report)
+        problems += letter_problems(facts)
     except ReleaseError as error:
         problems += [p for p in error.problems if not (p.kind == "figure-fault" and p.undecided)]
     return problems

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -281,15 +282,28 @@ def parse(file: str, data: bytes, line: int | None = None, at: str = "") -> Rece
         return lenient(file, data, in_words(strict), line, at)
 
 
+MARKS = (
+    (b"\xef\xbb\xbf", "begins with a byte order mark"),
+    (b"\xff\xfe\0\0", "is UTF-32"),
+    (b"\0\0\xfe\xff", "is UTF-32"),
+    (b"\xff\xfe", "is UTF-16"),
+    (b"\xfe\xff", "is UTF-16"),
+)
+DIGITS = re.compile(r"Exceeds the limit .* value has (\d+) digits")
+
+
 def encoding_fault(data: bytes) -> str | None:
-    for mark, name in ((b"\xef\xbb\xbf", "begins with a byte order mark"), (b"\xff\xfe", "is UTF-16"), (b"\xfe\xff", "is UTF-16")):
+    for mark, name in MARKS:
         if data.startswith(mark):
             return f"{name}; JSON is UTF-8 without a mark"
     return "is UTF-16; JSON is UTF-8 without a mark" if data[:2].count(0) == 1 else None
 
 
 def in_words(error: ValueError) -> str:
-    return f"has bytes that are no UTF-8, first at offset {error.start}" if isinstance(error, UnicodeDecodeError) else str(error)
+    if isinstance(error, UnicodeDecodeError):
+        return f"has bytes that are no UTF-8, first at offset {error.start}"
+    digits = DIGITS.match(str(error))  # Python's own words advise to change the interpreter
+    return f"holds a whole number of more digits than can be read ({int(digits[1]):,})" if digits else str(error)
 
 
 def lenient(file: str, data: bytes, why: str, line: int | None, at: str) -> Receipt:

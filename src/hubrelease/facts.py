@@ -13,13 +13,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from hubrelease import formulas
-from hubrelease.amounts import Amount, amount_of, byte_text, refuse_idle, refused, show, shown, shown_amount
+from hubrelease.amounts import Amount, amount_of, byte_text, is_number_as_text, refuse_idle, refused, show, shown, shown_amount
 from hubrelease.errors import CheckFailed, Where, problem
 from hubrelease.free_text import NONE_KEPT, Kept
 from hubrelease.lock import Lock
 from hubrelease.payload import Payload
 from hubrelease.spec import Spec
-from hubrelease.strict_yaml import list_index, pointer_steps
+from hubrelease.strict_yaml import list_index, pointer_steps, pointer_to
 
 if TYPE_CHECKING:
     from hubrelease.evaluations import Evaluation, Metric
@@ -47,6 +47,7 @@ class Figure:
     operands: tuple[Figure, ...] = ()
     amount: Amount | None = None
     rounded: Fraction | None = None  # the number that `shown` says
+    published: Figure | None = None  # what the publisher states for it, where that is another value (published.py)
 
     @property
     def stated(self) -> bool:
@@ -66,7 +67,7 @@ class Figure:
 
     def as_json(self) -> dict[str, Any]:
         """For --json: a number that is no whole one as text, so that no digit is lost; what it was computed from, if it was."""
-        found = self.plain_json()
+        found = self.plain_json() | ({"published": self.published.plain_json()} if self.published else {})
         if self.source != "derived":
             return found
         found["operands"] = [one.plain_json() for one in self.operands]
@@ -100,21 +101,39 @@ class Facts:
             raise refused(where, "is computed from figures that are computed from it, or too many deep", "break the circle")
         if "figure" in asked:
             return self.figure(self.named(asked, where), where, depth + 1)
-        if "compute" in asked:
-            return self.computed(asked, where, depth)
+        found = self.computed(asked, where, depth) if "compute" in asked else self.given(asked, where)
+        if "published" not in asked:
+            return found
+        from hubrelease import published
+
+        return published.beside(self, found, asked, where, depth)
+
+    def given(self, asked: Mapping[str, Any], where: Where) -> Figure:
+        """A figure that stands somewhere."""
         source, file, document = self.origin(asked, where)
         pointer = asked["pointer"] if "pointer" in asked else self.pointer_of(asked, where)
         value = resolve(document, pointer)
         if value is MISSING:
             raise refused(where, f"{file} has nothing at {pointer}", "correct the pointer, or the receipt")
+        if source == "receipt" and "as" not in asked and is_number_as_text(value):
+            message = f"{file}{pointer} is the text {value!r:.60}, and would stand there as a number"
+            raise refused(where, message, "correct the receipt, or say `as: text` if it is one")
         text, rounded = shown(value, {**asked, "pointer": pointer}, where, file)
         amount = None if rounded is None else amount_of(value, asked, where, file)
+        if asked.get("as") == "percent" and amount and amount.number > 1 and self.is_score(source, file, pointer):
+            message = f"{file}{pointer} is {value}, and `as: percent` would show {text}"
+            raise refused(where, message, 'a score that goes to 100 is shown as it is: leave out `as`, and write `unit: "%"` if it is one')
         return Figure(value, text, source, file, pointer, amount=amount, rounded=rounded)
+
+    def is_score(self, source: str, file: str, pointer: str) -> bool:
+        """True for what an adapter reads as a task's score: as a share it is at most 1."""
+        known = self.measured(file, pointer) if source == "receipt" else None
+        return known is not None and known[0].has_tasks
 
     # ------------------------------------------------------------------------------------------------ named and computed
 
     def named(self, asked: Mapping[str, Any], where: Where) -> Mapping[str, Any]:
-        """What card.figures says under a name, shown as `asked` says where it says so."""
+        """What card.figures says under a name, shown as `asked` says where it says so: then as the data gives it, not as published."""
         known = self.spec.card.get("figures", {})
         name = asked["figure"]
         if name not in known:
@@ -123,7 +142,11 @@ class Facts:
             near = nearest(str(name), list(known), 0.6)
             hint = f'write "{near}"' if near else f"known: {', '.join(list(known)[:20]) or 'none'}"
             raise refused(where, f'card.figures has no "{str(name)[:80]}"', hint)
-        return {**known[name], **{key: asked[key] for key in FORM if key in asked}}
+        form = {key: asked[key] for key in FORM if key in asked}
+        given = asked.get("published", None if form else known[name].get("published"))
+        if isinstance(given, str) and "published" not in asked:
+            given = {"spec": True, "pointer": f"/card/figures{pointer_to(name)}/published"}  # there, not where the name is used
+        return {**without(known[name], "published"), **form, **({} if given is None else {"published": given})}
 
     def computed(self, asked: Mapping[str, Any], where: Where, depth: int) -> Figure:
         name = asked["compute"]
@@ -266,6 +289,10 @@ def resolve(document: object, pointer: str) -> object:
         else:
             return MISSING
     return value
+
+
+def without(asked: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    return {name: value for name, value in asked.items() if name != key}
 
 
 def number_of(one: Figure, as_shown: bool, where: Where) -> Fraction:

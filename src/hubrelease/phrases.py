@@ -58,6 +58,10 @@ class Say:
             raise NoPhrase(f'templates/locales/{self.locale}.yaml has no phrase "{key}"')
         return Pieces(self.filled(key, phrases[key], values))
 
+    def word(self, key: str, text: str) -> str:
+        """The phrase that the catalogue has for a word of ours; `text` where it has none: a receipt's own word."""
+        return catalogue(self.locale).get(key, text)
+
     def filled(self, key: str, phrase: str, values: Mapping[str, object]) -> Iterator[Segment]:
         at = 0
         for place in PLACE.finditer(phrase):

@@ -3,7 +3,7 @@
 What stands in the way of every use is an error (HR602, HR605): no JSON, too large, of two kinds, not of the kind that release.yaml
 says, a receipt of our own that its schema refuses. NaN and infinities of a harness are none: the receipt's other figures can be
 shown, a figure that points at one is refused (HR601), and the release has a finding (HR611) until it is waived. That no adapter
-knows a receipt, or that it gives a figure twice, is a warning: a pointer into it is as good as any.
+knows a receipt, that it gives a figure twice, or that nothing completed in its run, is a warning: a pointer into it is as good as any.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ MEND = "write it again as JSON without NaN, Infinity or doubled keys"
 PLAIN = "plain"  # benchmarks[].kind: pointers only
 OURS = {"figures": "figures", "fidelity": "fidelity", "decision_report": "decision-report"}  # adapter → schema
 KNOWN = "lm_eval, lighteval, vllm, sglang, mteb, helm, decision_report, fidelity, figures"
+COMPLETED = ("completed", "successful_requests")  # in serving benchmarks
 MAX_SHOWN = 10  # faults of one file
 
 
@@ -53,7 +54,7 @@ def faults_of(receipt: Receipt, data: bytes, has_non_finite: bool) -> Iterator[P
 
 def mend_of(receipt: Receipt, data: bytes) -> str:
     fault = receipt.fault or ""
-    if "byte order mark" in fault or "UTF-16" in fault or "UTF-8" in fault:
+    if "byte order mark" in fault or "UTF-16" in fault or "UTF-32" in fault or "UTF-8" in fault:
         return "save it as UTF-8 without a byte order mark"
     if not receipt.file.endswith((".json", ".jsonl")):
         return "a receipt is JSON or JSON lines: write the figures as `kind: figures` (schemas/figures.schema.json)"
@@ -134,6 +135,17 @@ def warnings(spec: Spec, found: Mapping[str, tuple[bytes, Any]]) -> Iterator[Pro
             mend = "write it as `kind: figures` (schemas/figures.schema.json), or add `kind: plain` to its entry in release.yaml"
             yield problem("receipt-kind", receipt.path, message, mend, severity="warning")
         yield from doubles(receipt, value)
+        yield from empty_runs(receipt, value)
+
+
+def empty_runs(receipt: specs.Receipt, value: Any) -> Iterator[Problem]:
+    """Serving benchmarks in which nothing completed: their latencies and rates are 0, and nobody measured them."""
+    for evaluation in evaluations_of(Receipt(receipt.path, value), receipt.kind):
+        for metric in evaluation.metrics:
+            if metric.metric in COMPLETED and metric.value == 0 and not evaluation.has_tasks:
+                message = "no request completed, so its latencies and rates are those of nothing"
+                mend = "run it again, or leave it out of the card"
+                yield problem("receipt-kind", Where(receipt.path, None, metric.pointer), message, mend, severity="warning")
 
 
 def doubles(receipt: specs.Receipt, value: Any) -> Iterator[Problem]:

@@ -27,7 +27,7 @@ SHOWN_PER_KIND = 50  # in text; --json has all
 class Outcome:
     """What a command has to say. `lines` for people, `value` for --json, `hint` is the next step.
 
-    `raw` stands in place of problems and lines, as it is: text made for another program, which escapes by rules of its own.
+    `raw` stands in place of lines, and of findings, as it is: text made for another program, which escapes by rules of its own.
     """
 
     command: str
@@ -50,10 +50,10 @@ def show(outcome: Outcome, as_json: bool, quiet: bool) -> None:
         return
     if outcome.raw is not None:
         print(outcome.raw, end="" if outcome.raw.endswith("\n") else "\n", flush=True)
-        return
-    for line in problem_lines(outcome.problems):
-        print(line, file=sys.stdout if outcome.problems_key == "findings" else sys.stderr)
-    if not quiet:
+    is_result = outcome.problems_key == "findings"
+    for line in problem_lines(() if is_result and outcome.raw is not None else outcome.problems):
+        print(line, file=sys.stdout if is_result else sys.stderr)
+    if outcome.raw is None and not quiet:
         for line in outcome.lines:
             print(escape(line))
         if outcome.hint:

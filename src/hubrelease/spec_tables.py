@@ -30,7 +30,10 @@ FAULTS = (ReleaseError, TypeError, ValueError, ArithmeticError, LookupError, Att
 
 
 class Expected(NamedTuple):
-    """A cell: what the card shows, what it should show, and where that stands: a pointer, or a formula."""
+    """A cell: what the card shows, what it should show, and where that stands: a pointer, or a formula.
+
+    `published`: it shows what was published in place of what the data gives, which is another check's finding.
+    """
 
     line: int
     header: str
@@ -38,6 +41,7 @@ class Expected(NamedTuple):
     wanted: str
     file: str
     pointer: str
+    published: bool
 
 
 def expected_cells(release: Release) -> Iterator[Expected]:
@@ -48,10 +52,10 @@ def expected_cells(release: Release) -> Iterator[Expected]:
     tables = card.get("tables")
     if not isinstance(tables, list):
         return
-    yield from in_languages(release, [table for table in tables if is_sane(table)])
+    yield from in_languages(release, [(f"/card/tables/{n}", table) for n, table in enumerate(tables) if is_sane(table)])
 
 
-def in_languages(release: Release, tables: list[Any]) -> Iterator[Expected]:
+def in_languages(release: Release, tables: list[tuple[str, Any]]) -> Iterator[Expected]:
     from hubrelease.card_words import Words
     from hubrelease.cards import readme_locales
 
@@ -61,26 +65,26 @@ def in_languages(release: Release, tables: list[Any]) -> Iterator[Expected]:
         languages = [Words(facts, locale, []) for locale in locales]
     except FAULTS:
         return
-    for asked in tables:
+    for at, asked in tables:
         for number, words in enumerate(languages):
             try:
-                yield from list(of_table(release, asked, words, number, len(languages)))
+                yield from list(of_table(release, asked, at, words, (number, len(languages))))
             except FAULTS:
                 continue  # a figure-fault at the build; here there is nothing to hold the table against
 
 
-def of_table(release: Release, asked: Mapping[str, Any], words: Words, number: int, languages: int) -> Iterator[Expected]:
+def of_table(release: Release, asked: Mapping[str, Any], at: str, words: Words, language: tuple[int, int]) -> Iterator[Expected]:
     from hubrelease import tables
 
-    headers, rows = tables.layout(words.facts, asked, "", words.say)
+    headers, rows = tables.layout(words.facts, asked, at, words.say)
     columns = [str(words.text(header, "")) for header, _ in headers]
-    found = table_for(release, str(words.text(asked["title"], "")), columns, number, languages)
+    found = table_for(release, str(words.text(asked["title"], "")), columns, *language)
     if found is None or len(rows) != len(found.rows):
         return
     for row, there in zip(rows, found.rows, strict=True):
         if len(row.cells) == len(there.cells):
-            for (cell, _), header, shown in zip(row.cells, found.headers, there.cells, strict=True):
-                if wanted := text_of(words, cell):
+            for (cell, pointer), header, shown in zip(row.cells, found.headers, there.cells, strict=True):
+                if wanted := text_of(words, cell, pointer):
                     yield Expected(there.line, header, shown, *wanted)
 
 
@@ -95,17 +99,20 @@ def table_for(release: Release, title: str, columns: list[str], number: int, lan
     return found[number] if len(found) == languages else None
 
 
-def text_of(words: Words, asked: Any) -> tuple[str, str, str] | None:
-    """(text, file, pointer or formula) of a cell with figures; None for words, stated values, and where one can't be found."""
+def text_of(words: Words, asked: Any, at: str) -> tuple[str, str, str, bool] | None:
+    """(text, file, pointer or formula, whether it is a published one) of a cell with figures.
+
+    None for words, stated values, and where one can't be found.
+    """
     from hubrelease.card_words import figures_of
 
     words.problems.clear()
-    shown = words.cell(asked, "", True)
+    shown = words.cell(asked, at, True)
     figures = figures_of(shown)
     if words.problems or not figures or all(figure.stated for figure in figures):
         return None
     file, pointer = place_of(figures[0])
-    return str(shown), file, pointer
+    return str(shown), file, pointer, any(figure.published is not None for figure in figures)
 
 
 def place_of(figure: Figure) -> tuple[str, str]:

@@ -5,8 +5,9 @@ First what each cell asks for (`layout`), which needs no figure; then the figure
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from hubrelease.amounts import refused
@@ -15,12 +16,14 @@ from hubrelease.errors import ReleaseError, Where, problem
 from hubrelease.facts import MISSING, Facts, Figure, resolve
 from hubrelease.phrases import Say
 from hubrelease.pieces import Pieces
+from hubrelease.pieces import one as piece
 from hubrelease.strict_yaml import pointer_to
 
 Asked = Any  # words, a figure or a list of both, as release.schema.json has them
 SECTIONS = ("results", "performance", "hardware")
 VERSUS = {"compute": "recovery", "decimals": 1, "place": "column"}
 MAX_ROWS = 2000
+WORD = re.compile(r"[^\W\d_]{2}")
 
 
 class Row(NamedTuple):
@@ -36,10 +39,21 @@ class Cell:
 
     shown: Pieces
     figures: tuple[Figure, ...] = ()
+    is_number: bool = False  # figures that are numbers, and no words but the mark of a stated one
 
     @property
     def figure(self) -> Figure | None:
         return self.figures[0] if self.figures else None
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A cell that shows what was published (`published`), and what the data gives in its place (`computed`)."""
+
+    row: Pieces
+    column: Pieces
+    computed: Pieces
+    published: Pieces
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +64,8 @@ class Table:
     section: str
     columns: tuple[Pieces, ...]
     rows: tuple[tuple[Cell, ...], ...]
+    numbers: tuple[bool, ...] = ()  # of each column: whether it holds numbers, which stand to the right
+    published: tuple[Published, ...] = ()
 
 
 def build(words: Words) -> list[Table]:
@@ -68,19 +84,39 @@ def one(words: Words, asked: Mapping[str, Any], at: str) -> Table:
         if len(row.cells) != len(columns):
             message = f"the row has {len(row.cells)} cells, the table {len(columns)} columns"
             words.problems.append(problem("figure-fault", words.facts.spec.where(row.pointer), message, "add or remove cells"))
+    cells = tuple(tuple(made(words, cell, pointer, n == 0) for n, (cell, pointer) in enumerate(row.cells)) for row in rows)
     return Table(
         words.text(asked["title"], f"{at}/title"),
         words.text(asked["note"], f"{at}/note", prose=True) if "note" in asked else None,
         asked.get("measured_by", "publisher"),
         asked.get("section", SECTIONS[0]),
         columns,
-        tuple(tuple(made(words, cell, pointer, n == 0) for n, (cell, pointer) in enumerate(row.cells)) for row in rows),
+        cells,
+        tuple(is_of_numbers(cells, n) for n in range(len(columns))),
+        tuple(published_in(columns, cells)),
     )
+
+
+def is_of_numbers(rows: tuple[tuple[Cell, ...], ...], column: int) -> bool:
+    """True if every cell of a column is figures that are numbers, or empty. The first column has the rows' labels."""
+    filled = [row[column] for row in rows if column < len(row) and row[column].shown.strip()]
+    return column > 0 and bool(filled) and all(cell.is_number for cell in filled)
+
+
+def published_in(columns: tuple[Pieces, ...], rows: tuple[tuple[Cell, ...], ...]) -> Iterator[Published]:
+    for row in rows:
+        for column, cell in zip(columns, row, strict=False):  # a row of another width is a problem of its own
+            for figure in cell.figures:
+                if figure.published is not None:
+                    yield Published(row[0].shown, column, piece(replace(figure, published=None)), piece(figure.published))
 
 
 def made(words: Words, asked: Asked, pointer: str, is_label: bool) -> Cell:
     shown = words.cell(asked, pointer, is_label)
-    return Cell(shown, figures_of(shown))
+    figures = figures_of(shown)
+    beside = "".join(text for text, figure in shown.segments if figure is None).replace(str(words.say("stated")), "")
+    is_number = bool(figures) and all(figure.amount is not None for figure in figures) and not WORD.search(beside)
+    return Cell(shown, figures, is_number)
 
 
 def layout(facts: Facts, asked: Mapping[str, Any], at: str, say: Say) -> tuple[list[tuple[Any, str]], list[Row]]:
@@ -148,11 +184,18 @@ def relative(asked: Asked, place: Place) -> Asked:
     if asked.get("key"):
         return place.key
     if "compute" in asked:
-        return {**asked, "of": [one if isinstance(one, str) else relative(one, place) for one in asked["of"]]}
+        found = {**asked, "of": [one if isinstance(one, str) else relative(one, place) for one in asked["of"]]}
+        return beside(found, place)
     if any(key in asked for key in ("receipt", "payload", "lock", "spec", "figure", "words")):
         return asked
-    whole = {**asked, "receipt": place.receipt}
+    whole = {**beside(asked, place), "receipt": place.receipt}
     return {**whole, "pointer": place.prefix + asked["pointer"]} if "pointer" in asked else whole
+
+
+def beside(asked: Mapping[str, Any], place: Place) -> Mapping[str, Any]:
+    """The figure, what was published for it looked for in the item too."""
+    given = asked.get("published")
+    return {**asked, "published": relative(given, place)} if isinstance(given, Mapping) else asked
 
 
 # ------------------------------------------------------------------------------------------------------------- compare

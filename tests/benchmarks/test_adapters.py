@@ -17,6 +17,7 @@ from hubrelease.described_runs import joined
 from hubrelease.evaluations import Evaluation, Metric, adapters, evaluations_of, kinds_of, parse, read
 from hubrelease.facts import MISSING, resolve
 from hubrelease.footnotes import footnote
+from hubrelease.phrases import Say
 from hubrelease.resources import schema
 
 EVERY = [(name, number, value) for name, values in samples.ALL.items() for number, value in enumerate(values)]
@@ -106,7 +107,7 @@ def test_no_adapter_raises_whatever_stands_in_its_receipt(value: Any, changes: l
         put(changed, place, tree)
     for evaluation in evaluations_of(parse("r.json", json.dumps(changed).encode())):
         assert all(metric.value is None or isinstance(metric.value, float) for metric in evaluation.metrics)
-        assert "\n" not in footnote(evaluation)
+        assert "\n" not in footnote(evaluation, Say("en"))
 
 
 def put(value: Any, place: list[int], tree: Any) -> None:

@@ -10,11 +10,12 @@ import samples
 
 from hubrelease.evaluations import Evaluation, Metric, evaluations_of, parse
 from hubrelease.footnotes import footnote
+from hubrelease.phrases import Say
 
 
 def note(value: Any) -> str:
     (found,) = evaluations_of(parse("r.json", json.dumps(value).encode()))
-    return footnote(found)
+    return footnote(found, Say("en"))
 
 
 def test_a_harness() -> None:
@@ -32,31 +33,31 @@ def test_a_serving_benchmark() -> None:
 
 
 def test_figures_without_a_tool() -> None:
-    assert note(samples.FIGURES) == "Measured of org/tiny at 8faed761d45a, engine sm120 1.0, seed 3, torch 2.9.0, 1 × RTX 5090."
+    assert note(samples.FIGURES) == "Measured on org/tiny at 8faed761d45a, engine sm120 1.0, seed 3, torch 2.9.0, 1 × RTX 5090."
 
 
 def test_nothing_known_says_nothing() -> None:
-    assert footnote(Evaluation("r.json", "unknown", None, ())) == ""
+    assert footnote(Evaluation("r.json", "unknown", None, ()), Say("en")) == ""
 
 
 @pytest.mark.parametrize(
     ("model", "shown"), [("/home/somebody/out/tiny-fp8", "tiny-fp8"), ("./runs/x", "x"), ("served-name", "served-name")]
 )
 def test_a_folder_of_somebodys_machine_is_not_shown(model: str, shown: str) -> None:
-    assert footnote(Evaluation("r.json", "mteb", model, ())) == f"Measured by MTEB of {shown}."
+    assert footnote(Evaluation("r.json", "mteb", model, ()), Say("en")) == f"Measured by MTEB of {shown}."
 
 
 @pytest.mark.parametrize(("shots", "said"), [([5, 5], ", 5 shots"), ([1], ", 1 shot"), ([0, 5], ", shots by task"), ([None], "")])
 def test_shots(shots: list[int | None], said: str) -> None:
     metrics = tuple(Metric("t", "acc", "none", 0.5, "/a", shots=count) for count in shots)
-    assert footnote(Evaluation("r.json", "mteb", "org/x", metrics)) == f"Measured by MTEB of org/x{said}."
+    assert footnote(Evaluation("r.json", "mteb", "org/x", metrics), Say("en")) == f"Measured by MTEB of org/x{said}."
 
 
 def test_what_can_not_be_seen_and_what_is_too_long_is_taken_out() -> None:
     hostile = Evaluation(
         "r.json", "mteb", "org/x", (), engine="a\u202eb\n\n# c\x00\u200b", hardware="H" * 5000, conditions=(("n", "1"),) * 500
     )
-    said = footnote(hostile)
+    said = footnote(hostile, Say("en"))
     assert "engine a b # c" in said
     assert len(said) < 1000
     assert not set(said) & set("\n\x00\u202e\u200b")

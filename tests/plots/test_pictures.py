@@ -139,3 +139,16 @@ def test_a_label_is_text_whatever_it_holds(python: Path, tmp_path: Path, report:
 def test_letters_that_the_font_lacks_are_refused(python: Path, tmp_path: Path, report: dict[str, Any]) -> None:
     (found,) = drawn(python, tmp_path, [RECOVERY | {"title": "회복률"}], report)["refused"]
     assert found.startswith("HR606 the font of plots has no 률, 복, 회")
+
+
+LETTERS = """
+from matplotlib.font_manager import get_font
+from hubrelease.plots import letters, style
+print([hex(code) for code in get_font(style.font()).get_charmap() if letters.NEVER.match(chr(code))])
+"""
+
+
+def test_the_font_has_none_of_the_letters_that_check_refuses_without_it(python: Path) -> None:
+    path = os.pathsep.join((str(SOURCE), sysconfig.get_paths()["purelib"]))
+    done = subprocess.run([python, "-c", LETTERS], env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

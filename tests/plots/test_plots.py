@@ -10,14 +10,16 @@ from typing import Any
 
 import pytest
 from decision_rows import two_runs
-from specs import MINIMAL, load, local, problems
+from specs import MINIMAL, folder, load, local, problems
 
 import hubrelease
 from hubrelease import cards
+from hubrelease.checker import check
 from hubrelease.decisions.report import compare
 from hubrelease.errors import CheckFailed, OutsideError
 from hubrelease.facts import Facts
 from hubrelease.lock import Lock
+from hubrelease.phrases import Say
 from hubrelease.plots import alt_text, pictures, plots_of, style
 
 SCORES = {"mmlu": [0.5518, 0.6058], "gsm8k": [0.7407, 0.7392], "tokens": [[1, 24.86], [16, 173.77]]}
@@ -59,7 +61,7 @@ def refusal(folder: Path, plot: dict[str, Any], receipts: dict[str, Any] | None 
 
 def test_alt_text_says_every_value_as_the_card_shows_it(tmp_path: Path, report: dict[str, Any]) -> None:
     made = plots_of(facts(tmp_path, [RECOVERY, THROUGHPUT, LATENCY, RELIABILITY], {"benchmarks/d.json": report}))
-    said = [alt_text(plot) for plot in made]
+    said = [alt_text(plot, Say("en")) for plot in made]
     assert said[0] == "Recovery of the tiny model. MMLU (5-shot) 109.8%; GSM8K 99.8%."
     assert said[1] == "Throughput by concurrency. Generation: 24.86 tok/s at concurrency 1, 173.77 tok/s at concurrency 16."
     assert said[2].startswith("Mean latency by input length. FP8 against BF16; <=256 tokens ")
@@ -86,7 +88,7 @@ def test_a_bucket_without_rows_is_left_out(tmp_path: Path, report: dict[str, Any
     thin = copy.deepcopy(report)
     thin["buckets"][0] |= {"rows": 0, "baseline": None, "candidate": None, "meanLatencyChangePercent": None}
     (plot,) = plots_of(facts(tmp_path, [LATENCY], {"benchmarks/d.json": thin}))
-    assert "<=256" not in alt_text(plot)
+    assert "<=256" not in alt_text(plot, Say("en"))
 
 
 # -------------------------------------------------------------------------------------------------------------- refusals
@@ -127,6 +129,36 @@ def test_a_plot_that_can_not_be_meant_is_refused_in_release_yaml(tmp_path: Path,
     plot, message = WRONG[name]
     asked = {**MINIMAL, "benchmarks": [{"receipt": "s.json"}], "card": {"plots": [plot]}}
     assert any(message in p.message + p.mend for p in problems(tmp_path, asked))
+
+
+def test_check_tells_of_plots_that_a_build_would_refuse(tmp_path: Path) -> None:
+    """Before any build, and without matplotlib."""
+    wrong = {
+        "no share of the baseline": RECOVERY | {"bars": [{"label": "x", "figure": {**SCORE, "pointer": "/tokens/1/1"}}]},
+        "nothing at /nowhere": RECOVERY | {"bars": [{"label": "x", "figure": {**SCORE, "pointer": "/nowhere"}}]},
+        "no paired report": LATENCY | {"receipt": "benchmarks/s.json"},
+        "has concurrency": THROUGHPUT | {"series": [{"label": "", "points": [{"concurrency": {"spec": True, "pointer": "/name"}, "throughput": {**SCORE, "pointer": "/tokens/0/1"}}]}]},
+        "the font of plots has no 복, 회": RECOVERY | {"title": "회복"},
+        "the font of plots has no 均": RECOVERY | {"bars": [{**RECOVERY["bars"][0], "label": "均"}]},
+    }  # fmt: skip
+    for number, (words, plot) in enumerate(wrong.items()):
+        root = folder(
+            tmp_path / str(number),
+            {**MINIMAL, "benchmarks": [{"receipt": "s.json", "kind": "plain"}], "card": {"plots": [plot]}},
+            s__json=SCORES,
+        )
+        told = check(root)
+        assert [p.code for p in told if words in p.message] in (["HR606"], ["HR601"]), (words, told)
+        assert all(p.where.line and (p.where.pointer or "").startswith("/card/plots/0") for p in told)
+
+
+def test_titles_in_other_scripts_are_for_the_alt_text_alone(tmp_path: Path) -> None:
+    plot = RECOVERY | {
+        "title": {"en": "Recovery", "ko": "회복률"},
+        "bars": [{**RECOVERY["bars"][0], "label": {"en": "Mean", "ko": "평균"}}],
+    }
+    spec = {**MINIMAL, "benchmarks": [{"receipt": "s.json", "kind": "plain"}], "card": {"plots": [plot], "locales": ["ko", "en"]}}
+    assert check(folder(tmp_path, spec, s__json=SCORES)) == []
 
 
 def test_two_plots_can_not_have_one_file(tmp_path: Path) -> None:

@@ -251,6 +251,90 @@ def test_pointer_and_keyboard_show_where_a_figure_comes_from(chromium: Any, tmp_
         assert opened.said == []
 
 
+def open_figure(opened: Opened, number: int, name: str) -> None:
+    """Opens a figure's file and waits until it is shown under `name`."""
+    opened.page.locator("#content .figure").nth(number).focus()
+    opened.page.keyboard.press("Enter")
+    opened.page.wait_for_function("name => document.getElementById('reader-name').textContent === name", arg=name)
+
+
+RECEIPT: dict[str, Any] = {
+    "noise": [f"line {n}" for n in range(400)],
+    "odd/na~me": {"score": [0.5, {'deep "er"': 0.4379}]},
+    "score": 0.4412,
+    "text": 'a}]\\" b',
+    "last": -1.5e-3,
+}
+PLACES = {
+    '/odd~1na~0me/score/1/deep "er"': "0.4379",
+    "/odd~1na~0me/score/0": "0.5",
+    "/score": "0.4412",
+    "/text": '"a}]\\\\\\" b"',
+    "/last": "-0.0015",
+    "/noise/399": '"line 399"',
+}
+
+
+ON_TOP = """() => {
+  const form = document.querySelector("#reader form"), spot = form.getBoundingClientRect();
+  return [4, spot.height / 2, spot.height - 4].every((y) => form.contains(document.elementFromPoint(spot.left + 60, spot.top + y)));
+}"""
+
+
+@pytest.mark.parametrize("indent", [1, None], ids=["a line for each value", "all on one line"])
+def test_a_figures_file_is_opened_where_its_pointer_points(chromium: Any, tmp_path: Path, indent: int | None) -> None:
+    folder = small(tmp_path / "release")
+    text = json.dumps(RECEIPT, indent=indent)
+    (folder / "r.json").write_text(text)
+    rows = [[f"row {n}", {"receipt": "benchmarks/r.json", "pointer": pointer}] for n, pointer in enumerate(PLACES)]
+    spec = {**SPEC, "card": {**SPEC["card"], "tables": [{"title": "Scores", "columns": ["task", "score"], "rows": rows}]}}
+    (folder / "release.yaml").write_text(json.dumps(spec))
+    with command(folder) as (url, _), Opened(chromium, url) as opened:
+        for number, (pointer, value) in enumerate(PLACES.items()):
+            open_figure(opened, number, f"benchmarks/r.json {pointer}")
+            mark = opened.page.locator("#reader-lines .hit mark")
+            assert mark.inner_text() == value
+            assert opened.page.locator("#reader-lines .hit").inner_text() == next(
+                r for r in text.split("\n") if value in r and (indent is None or r.strip().strip(",").endswith(value))
+            )
+            spot, frame = mark.bounding_box(), opened.page.locator("#reader").bounding_box()
+            assert frame["y"] <= spot["y"] <= frame["y"] + frame["height"]
+            assert opened.page.evaluate(ON_TOP), "lines are drawn over the heading"
+            opened.page.keyboard.press("Escape")
+        assert opened.said == []
+
+
+def test_rows_of_a_jsonl_receipt_and_values_of_release_yaml_are_found_too(chromium: Any, tmp_path: Path) -> None:
+    folder = small(tmp_path / "release")
+    (folder / "r.jsonl").write_text('{"a": 1}\n\n{"a": {"b": NaN, "c": 7}}\n')
+    rows = [["x", {"receipt": "benchmarks/r.jsonl", "pointer": "/1/a/c"}], ["y", {"spec": True, "pointer": "/card/stated/free"}]]
+    spec = {**SPEC, "benchmarks": [{"receipt": "r.jsonl", "kind": "plain"}], "waive": [{"code": "HR611", "reason": "NaN of a failed run"}],
+            "card": {**SPEC["card"], "stated": {"free": 32}, "tables": [{"title": "Scores", "columns": ["task", "score"], "rows": rows}]}}  # fmt: skip
+    (folder / "release.yaml").write_text(json.dumps(spec, indent=1))
+    with command(folder) as (url, _), Opened(chromium, url) as opened:
+        open_figure(opened, 0, "benchmarks/r.jsonl /1/a/c")
+        assert opened.page.locator("#reader-lines .hit").inner_text() == '{"a": {"b": NaN, "c": 7}}'
+        assert opened.page.locator("#reader-lines .hit mark").inner_text() == "7"
+        opened.page.keyboard.press("Escape")
+        open_figure(opened, 1, "release.yaml")
+        assert opened.page.locator("#reader-lines .hit").inner_text().strip() == '"free": 32'
+
+
+def test_a_figure_that_was_published_as_another_value_says_both(chromium: Any, tmp_path: Path) -> None:
+    folder = small(tmp_path / "release")
+    rows = [["x", {"receipt": "benchmarks/r.json", "pointer": "/score", "as": "percent", "decimals": 1, "published": "43.9%"}]]
+    spec = {**SPEC, "card": {**SPEC["card"], "tables": [{"title": "Scores", "columns": ["task", "score"], "rows": rows}]}}
+    (folder / "release.yaml").write_text(json.dumps(spec, indent=1))
+    with command(folder) as (url, _), Opened(chromium, url) as opened:
+        figure = opened.page.locator("#content .figure").first
+        figure.hover()
+        assert figure.inner_text() == "43.9%"
+        words = opened.page.locator("#source").inner_text()
+        assert "43.9%, and the data gives another value" in words
+        assert "43.8%" in words
+        assert opened.page.locator("#findings li", has_text="HR619").count() == 1
+
+
 def test_the_list_of_figures_leads_to_each(chromium: Any, tmp_path: Path) -> None:
     with command(example(tmp_path / "release")) as (url, _), Opened(chromium, url) as opened:
         opened.page.locator("#figures-box > summary").click()

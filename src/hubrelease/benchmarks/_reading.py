@@ -8,7 +8,7 @@ from typing import Any
 
 from hubrelease.evaluations import number
 
-MAX_TEXT = 300
+MAX_TEXT, MAX_COUNT = 300, 10**15
 
 
 def mapping(value: Any, key: str) -> Mapping[str, Any]:
@@ -28,8 +28,9 @@ def first_text(value: Mapping[str, Any], *keys: str) -> str | None:
 
 
 def whole(value: Any) -> int | None:
+    """A count: a whole number from 0, of a size that counts have."""
     found = number(value)
-    return int(found) if found is not None and found == int(found) else None
+    return int(found) if found is not None and 0 <= found < MAX_COUNT and found == int(found) else None
 
 
 def plain(value: Any) -> str | None:
@@ -44,8 +45,8 @@ def plain(value: Any) -> str | None:
 
 def seed_of(value: Any) -> str | None:
     """A seed is a name made of digits: no commas."""
-    found = whole(value)
-    return str(found) if found is not None else text(value)
+    found = number(value)
+    return str(int(found)) if found is not None and found == int(found) and abs(found) < 2**64 else text(value)
 
 
 def conditions_of(value: Mapping[str, Any], names: Mapping[str, str]) -> tuple[tuple[str, str], ...]:

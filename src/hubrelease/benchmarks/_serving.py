@@ -67,6 +67,12 @@ def metrics_of(row: Mapping[str, Any], task: str, units: Mapping[str, str] = UNI
         yield Metric(task, name, "none", number(found), pointer_to(key), text=given, unit=unit)
 
 
+def failures(row: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """How many requests failed, where any did."""
+    found = number(row.get("failed"))
+    return (("failed requests", f"{found:,g}"),) if found else ()
+
+
 def rate(row: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """The rate of requests: a number, or none where all were sent at once ("inf", Infinity)."""
     given = row.get("request_rate")

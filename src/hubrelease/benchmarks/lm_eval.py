@@ -38,7 +38,9 @@ class LmEval:
         if not all(isinstance(row, dict) for row in value["results"].values()):
             return False
         config = mapping(value, "config")
-        return "model_args" in config or ("versions" in value and ("n-shot" in value or "model" in config))
+        if "model_args" in config or ("versions" in value and ("n-shot" in value or "model" in config)):
+            return True
+        return value.keys() == {"results", "versions"} and value["results"].keys() == mapping(value, "versions").keys()  # evaluate() of 0.3
 
     def read(self, file: str, value: Any) -> Iterator[Evaluation]:
         config = mapping(value, "config")
@@ -93,13 +95,14 @@ def options_of(arguments: Any) -> dict[str, str]:
 
 def metrics_of(value: Mapping[str, Any]) -> Iterator[Metric]:
     """Every value of every row. Groups stand among the results too; a group that stands alone is read from `groups`."""
-    results, groups = value["results"], mapping(value, "groups")
-    has_filters = any("," in key for row in results.values() for key in row)
-    for task, row in results.items():
-        yield from row_metrics(value, task, row, "results", has_filters)
+    results, groups = value["results"], {task: row for task, row in mapping(value, "groups").items() if isinstance(row, dict)}
+    has_filters = any("," in key for row in (*results.values(), *groups.values()) for key in row)
+    found = {task: list(row_metrics(value, task, row, "results", has_filters)) for task, row in results.items()}
     for task, row in groups.items():
-        if task not in results and isinstance(row, dict):
-            yield from row_metrics(value, task, row, "groups", has_filters)
+        if not found.get(task):
+            found[task] = list(row_metrics(value, task, row, "groups", has_filters))
+    for metrics in found.values():
+        yield from metrics
 
 
 def row_metrics(value: Mapping[str, Any], task: str, row: Mapping[str, Any], part: str, has_filters: bool) -> Iterator[Metric]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hubrelease.benchmarks._reading import conditions_of, first_text, mapping, seed_of
-from hubrelease.benchmarks._serving import LOAD, UNITS, metrics_of, rate
+from hubrelease.benchmarks._serving import LOAD, UNITS, failures, metrics_of, rate
 from hubrelease.evaluations import Evaluation
 
 SERVING, OFFLINE, BATCH = "sglang.bench_serving", "sglang.bench_offline_throughput", "sglang.bench_one_batch"
@@ -58,7 +58,13 @@ class Sglang:
             engine_version=first_text(server, "version"),
             precision=first_text(server, "quantization", "dtype"),
             seed=seed_of(server.get("random_seed", value.get("seed"))),
-            conditions=(*rate(value), *conditions_of(value, load), *conditions_of(value, lengths(value)), *conditions_of(server, SERVER)),
+            conditions=(
+                *rate(value),
+                *failures(value),
+                *conditions_of(value, load),
+                *conditions_of(value, lengths(value)),
+                *conditions_of(server, SERVER),
+            ),
             has_tasks=False,
         )
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from hubrelease.benchmarks._reading import conditions_of, first_text, mapping, seed_of, text
 from hubrelease.benchmarks._serving import LATENCY as TIMED
-from hubrelease.benchmarks._serving import LOAD, UNITS, metrics_of, rate
+from hubrelease.benchmarks._serving import LOAD, UNITS, failures, metrics_of, rate
 from hubrelease.evaluations import Evaluation, Metric, number
 from hubrelease.strict_yaml import pointer_to
 
@@ -54,7 +54,7 @@ class Vllm:
             precision=first_text(value, "dtype", "quantization"),
             seed=seed_of(value.get("seed")),
             hardware=first_text(value, "hardware", "gpu", "gpu_name", "gpu_type", "accelerator"),
-            conditions=(*rate(value), *conditions_of(value, {**LOAD, **METADATA})),
+            conditions=(*rate(value), *failures(value), *conditions_of(value, {**LOAD, **METADATA})),
             has_tasks=False,
         )
 

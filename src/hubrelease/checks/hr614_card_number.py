@@ -9,7 +9,7 @@ has the receipt's figure, it is a warning: the two can be of different settings,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from hubrelease.card_text import FILE
 from hubrelease.checks import Check
@@ -18,7 +18,7 @@ from hubrelease.claims import Claim, Context, Measured, Value, claims_of
 from hubrelease.errors import Problem, Where
 from hubrelease.figures_shown import figure_of, fits
 from hubrelease.release import Release
-from hubrelease.spec_tables import expected_cells
+from hubrelease.spec_tables import Expected, expected_cells
 from hubrelease.stated_results import Stated, as_evaluation, of_model_index, of_result_files
 from hubrelease.traced import own_evaluations, vocabulary
 
@@ -27,18 +27,19 @@ MEND = "write the receipt's value, or render the card from the receipts"
 
 def run(release: Release) -> Iterator[Problem]:
     known, own = vocabulary(release), Measured(own_evaluations(release))
-    asked = list(spec_problems(release))
+    cells = list(expected_cells(release))
+    asked = list(spec_problems(cells))
     yield from asked
-    yield from table_problems(release, known, own, {problem.where.line for problem in asked})
+    yield from table_problems(release, known, own, {p.where.line for p in asked} | {cell.line for cell in cells if cell.published})
     indexed = list(of_model_index(release))
     for stated in (*indexed, *of_result_files(release)):
         yield from stated_problems(stated, own, known)
     yield from index_problems(release, [s for s in indexed if not own.candidates(s.context(known))], known)
 
 
-def spec_problems(release: Release) -> Iterator[Problem]:
+def spec_problems(cells: Iterable[Expected]) -> Iterator[Problem]:
     """Cells that release.yaml itself traces to a receipt."""
-    for cell in expected_cells(release):
+    for cell in cells:
         if whole_key(cell.shown) != whole_key(cell.wanted) or figure_of(cell.shown) != figure_of(cell.wanted):
             gives = f"{cell.file[:100]} gives {cell.wanted[:60]} at {cell.pointer[:150]}"
             message = f'"{cell.shown[:60]}" is shown under "{cell.header[:40]}"; {gives}'

@@ -9,8 +9,9 @@ from hubrelease.facts import Facts
 from hubrelease.plots.alt import alt_text
 from hubrelease.plots.asked import plots_of
 from hubrelease.plots.figures import Plot
+from hubrelease.plots.letters import letter_problems
 
-__all__ = ["Plot", "alt_text", "pictures", "plots_of"]
+__all__ = ["Plot", "alt_text", "letter_problems", "pictures", "plots_of"]
 
 
 def pictures(facts: Facts) -> dict[str, bytes]:

@@ -1,4 +1,8 @@
-"""card.plots → Plots: the figures of each are found, and what is wrong with any is told at once."""
+"""card.plots → Plots: the figures of each are found, and what is wrong with any is told at once.
+
+A plot has its words in the card's language for its alt text, in English for the picture: that is one file for all languages, and
+the font that makes its bytes the same everywhere has letters of Latin, Greek and Cyrillic script only.
+"""
 
 from __future__ import annotations
 
@@ -7,25 +11,21 @@ from typing import Any
 
 from hubrelease.errors import CheckFailed, Problem, ReleaseError, problem
 from hubrelease.facts import Facts, resolve
+from hubrelease.phrases import Say, local
 from hubrelease.plots.figures import Plot, Point, Series
 
 REPORT_KIND = "decision-report"
 SIDES = ("candidate", "baseline")
-TITLES = {
-    "recovery": "Recovery against the baseline",
-    "latency": "Mean latency by input length",
-    "reliability": "Reliability: accuracy against confidence",
-    "throughput": "Throughput by concurrency",
-}
+PICTURE = "en"
 
 
-def plots_of(facts: Facts) -> tuple[Plot, ...]:
-    """The plots that release.yaml asks for. CheckFailed with every problem."""
+def plots_of(facts: Facts, locale: str | None = None) -> tuple[Plot, ...]:
+    """The plots that release.yaml asks for, in a language of the card, or as they are drawn. CheckFailed with every problem."""
     made: list[Plot] = []
     problems: list[Problem] = []
     for number, asked in enumerate(facts.spec.card.get("plots", ())):
         try:
-            made.append(plot_of(facts, asked, f"/card/plots/{number}"))
+            made.append(plot_of(facts, asked, f"/card/plots/{number}", locale))
         except ReleaseError as error:
             problems += error.problems
     if problems:
@@ -33,10 +33,29 @@ def plots_of(facts: Facts) -> tuple[Plot, ...]:
     return tuple(made)
 
 
-def plot_of(facts: Facts, asked: Mapping[str, Any], at: str) -> Plot:
+def plot_of(facts: Facts, asked: Mapping[str, Any], at: str, locale: str | None) -> Plot:
     kind = asked["kind"]
-    series = READERS[kind](facts, asked, at)
-    return Plot(kind, asked["file"], asked.get("title", TITLES[kind]), series, facts.spec.where(at))
+    series = READERS[kind](facts, worded(facts, asked, at, locale), at)
+    default = str(Say(locale or PICTURE)(f"plot_{kind}"))
+    title = words(facts, asked["title"], f"{at}/title", locale, default) if "title" in asked else default
+    return Plot(kind, asked["file"], title, series, facts.spec.where(at))
+
+
+def worded(facts: Facts, asked: Mapping[str, Any], at: str, locale: str | None) -> Mapping[str, Any]:
+    """The plot with its labels in one language."""
+
+    def rows(key: str) -> list[Any]:
+        found = enumerate(asked[key])
+        return [{**row, "label": words(facts, row["label"], f"{at}/{key}/{n}/label", locale, "")} for n, row in found]
+
+    return {**asked, **{key: rows(key) for key in ("bars", "series") if key in asked}}
+
+
+def words(facts: Facts, value: Any, pointer: str, locale: str | None, default: str) -> str:
+    """A text in one language; for the picture the English one, else `default`, else any: its font tells whether it can show it."""
+    if locale is not None or not isinstance(value, Mapping):
+        return local(value, locale or PICTURE, facts.spec, pointer)
+    return str(value.get(PICTURE) or default or next(iter(value.values()), ""))
 
 
 def recovery(facts: Facts, asked: Mapping[str, Any], at: str) -> tuple[Series, ...]:

@@ -16,6 +16,7 @@ from typing import Any
 
 from hubrelease.errors import CheckFailed, OutsideError, problem
 from hubrelease.plots.figures import Plot
+from hubrelease.plots.letters import lacking
 
 TEXT, GRID = "#7a7a7a", "#7a7a7a"
 COLOURS = ("#2b7de9", "#c96a00", "#8a63d2", "#0f8f7e")
@@ -100,8 +101,7 @@ def refuse_letters(plot: Plot) -> None:
     known = get_font(font()).get_charmap()
     for text in plot.texts():
         if odd := sorted({c for c in text if ord(c) not in known}):
-            message = f"the font of plots has no {', '.join(odd[:10])} (in {text[:60]!r})"
-            raise CheckFailed(problem("plot-fault", plot.where, message, "use letters of Latin, Greek or Cyrillic script in plots"))
+            raise CheckFailed(lacking(plot, text, odd))
 
 
 def wrapped(text: str, width: int) -> str:

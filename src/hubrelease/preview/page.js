@@ -159,7 +159,8 @@ const sourceOf = (figure) => SOURCES[figure.source] || figure.source;
 const origin = (figure) => figure.formula ? figure.formula : `${sourceOf(figure)}: ${figure.file} ${figure.pointer}`;
 
 function rowsOf(figure) {
-  const rows = [["source", sourceOf(figure)]];
+  const rows = figure.published ? [["published as", `${figure.published.shown}, and the data gives another value`]] : [];
+  rows.push(["source", sourceOf(figure)]);
   if (figure.file) rows.push(["file", figure.file], ["pointer", figure.pointer || "(the whole document)"]);
   rows.push(["value", figure.value], ["shown", figure.shown]);
   if (figure.formula) rows.push(["formula", figure.formula]);
@@ -206,21 +207,98 @@ document.addEventListener("click", (event) => {
   else if (link) { event.preventDefault(); read(link.dataset.open, 0).catch(lost); }
 });
 const leave = () => { const focused = document.activeElement?.closest?.("[data-figure]"); if (focused) tell(focused); else hide(); };
-const openFigure = (target) => { const figure = state.figures[Number(target.dataset.figure)]; const path = figure?.open || figure?.operands.find((one) => one.open)?.open; if (path) read(path, 0).catch(lost); };
+function openFigure(target) {
+  const figure = state.figures[Number(target.dataset.figure)];
+  const found = figure?.open ? figure : figure?.operands.find((one) => one.open);
+  if (found) read(found.open, found.openLine || 0, found.pointer).catch(lost);
+}
 
 // -------------------------------------------------------------------------------------------------------------- reader
 
-async function read(path, line) {
+async function read(path, line, pointer = "") {
   const answer = await fetch("text/" + path.split("/").map(encodeURIComponent).join("/"), { cache: "no-store" });
-  if (answer.ok) lines(path, (await answer.text()).split("\n"), line);
+  if (!answer.ok) return;
+  const text = await answer.text(), rows = text.split("\n");
+  const found = line || !pointer ? null : path.endsWith(".jsonl") ? inRows(rows, pointer) : inText(text, pointer);
+  lines(pointer && found ? `${path} ${pointer}` : path, rows, found ? found.line : line, found);
 }
 
-function lines(name, rows, line) {
+function lines(name, rows, line, value = null) {
   at("reader-name").textContent = name;
   at("reader-lines").replaceChildren(...rows.slice(0, 20000).map((row) => make("span", row)));
   if (!at("reader").open) at("reader").showModal();
   const found = at("reader-lines").children[line - 1];
-  if (found) { found.classList.add("hit"); found.scrollIntoView({ block: "center" }); }
+  if (!found) return;
+  found.classList.add("hit");
+  if (value) {
+    const row = rows[line - 1], mark = make("mark", row.slice(value.from, value.to));
+    found.replaceChildren(row.slice(0, value.from), mark, row.slice(value.to));
+  }
+  (found.querySelector("mark") || found).scrollIntoView({ block: "center", inline: "center" });
+}
+
+const steps = (pointer) => pointer.split("/").slice(1).map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
+
+// Where the value stands that an RFC 6901 pointer names: its line (from 1) and, on it, its first and last columns. null for none.
+function inText(text, pointer) {
+  const found = span(text, steps(pointer));
+  if (!found) return null;
+  const start = text.lastIndexOf("\n", found.from - 1) + 1;
+  return { line: text.slice(0, start).split("\n").length, from: found.from - start, to: found.to - start };
+}
+
+// The same in a .jsonl file, where the first step is the number of the value, one a line.
+function inRows(rows, pointer) {
+  const [number, ...rest] = steps(pointer);
+  const filled = rows.flatMap((row, n) => row.trim() ? [n] : []);
+  const line = filled[Number(number)], found = line === undefined ? null : span(rows[line], rest);
+  return found ? { line: line + 1, from: found.from, to: found.to } : null;
+}
+
+// First and last position of a value in JSON as it lies there, NaN and all; of an object or a list, of its first bracket.
+function span(text, path) {
+  const BLANK = " \t\r\n", ENDS = BLANK + ",:[]{}\"";
+  let i = 0;
+  const blank = () => { while (i < text.length && BLANK.includes(text[i])) i++; };
+  const string = () => {
+    const from = i++;
+    while (i < text.length && text[i] !== '"') i += text[i] === "\\" ? 2 : 1;
+    return text.slice(from, ++i);
+  };
+  const token = () => { if (text[i] === '"') string(); else { i++; while (i < text.length && !ENDS.includes(text[i])) i++; } };
+  const skip = () => {
+    let depth = 0;
+    do {
+      blank();
+      if (i >= text.length) return;
+      if ("[{".includes(text[i])) { depth++; i++; }
+      else if ("]}".includes(text[i])) { depth--; i++; }
+      else token();
+    } while (depth > 0);
+  };
+  for (const step of path) {
+    blank();
+    const open = text[i++];
+    if (open !== "{" && open !== "[") return null;
+    for (let n = 0; ; n++) {
+      blank();
+      if (i >= text.length || "]}".includes(text[i])) return null;
+      let name = String(n);
+      if (open === "{") {
+        try { name = JSON.parse(string()); } catch { return null; }
+        blank();
+        i++;
+      }
+      if (name === step) break;
+      skip();
+      blank();
+      if (text[i] === ",") i++;
+    }
+  }
+  blank();
+  const from = i;
+  if ("[{".includes(text[i])) i++; else token();
+  return { from, to: i };
 }
 at("raw").addEventListener("click", () => lines(state.view === "README.md" ? state.view : `${NAMES[state.view] || state.view}: the text`, state.lines, 0));
 

@@ -13,7 +13,7 @@ from typing import Any
 from hubrelease import cards, cards_check, checker, front_matter
 from hubrelease.card_command import Ready, ready
 from hubrelease.card_text import FILE
-from hubrelease.errors import OutsideError, Problem, ReleaseError, problem
+from hubrelease.errors import OutsideError, Problem, ReleaseError, Where, problem
 from hubrelease.facts import Figure
 from hubrelease.front_matter import FrontMatter
 from hubrelease.outside import cache_folder
@@ -23,7 +23,7 @@ from hubrelease.preview.converter import Converter, TooSlow
 from hubrelease.preview.folder import Files, renamed
 from hubrelease.preview.marks import marked
 from hubrelease.report import problem_json
-from hubrelease.spec import FILE_NAME
+from hubrelease.spec import FILE_NAME, Spec
 from hubrelease.verify_release import PROVENANCE, printable
 
 MAX_VALUE = 400  # characters of a value that are shown
@@ -48,6 +48,7 @@ class Card:
     figures: Sequence[Placed] = ()
     problems: Sequence[Problem] = ()
     diff: Sequence[str] = ()
+    spec: Spec | None = None
 
 
 def find(path: Path) -> Target:
@@ -100,11 +101,11 @@ def rendered(found: Ready, problems: Sequence[Problem], readme: bytes | None) ->
         there = folder / (cards.path_of(locale) if locale else FILE)
         diff, differs = cards_check.compare(made.text, there) if there.exists() else ([], [])
         if locale:
-            yield Card(locale, made.text, made.figures, differs, diff)
+            yield Card(locale, made.text, made.figures, differs, diff, facts.spec)
             continue
         is_release = (folder / PROVENANCE).is_file()
         claims = judging.of_folder(folder, made.text) if is_release else judging.of_spec(facts.spec, made.text)
-        yield Card(RENDERED, made.text, made.figures, list(dict.fromkeys([*problems, *made.warnings, *claims, *differs])), diff)
+        yield Card(RENDERED, made.text, made.figures, list(dict.fromkeys([*problems, *made.warnings, *claims, *differs])), diff, facts.spec)
 
 
 def shown(card: Card, names: Sequence[str], files: Files, converter: Converter) -> dict[str, Any]:
@@ -119,7 +120,7 @@ def shown(card: Card, names: Sequence[str], files: Files, converter: Converter) 
         "metadata": metadata.metadata(front, card.figures),
         "lines": text.split("\n"),
         "findings": [finding(found, files) for found in card.problems],
-        "figures": [figure(placed, files) for placed in card.figures],
+        "figures": [figure(placed, files, card.spec) for placed in card.figures],
         "leftOut": left_out,
         "diff": list(card.diff),
     }
@@ -142,22 +143,27 @@ def finding(found: Problem, files: Files) -> dict[str, Any]:
     return {**problem_json(found), "open": openable(found.where.file, files)}
 
 
-def figure(placed: Placed, files: Files) -> dict[str, Any]:
+def figure(placed: Placed, files: Files, spec: Spec | None = None) -> dict[str, Any]:
     """A figure: where it stands, and what it was found in, or computed from."""
-    return {"text": placed.text, "line": placed.line, "column": placed.column, **origin(placed.figure, files)}
+    return {"text": placed.text, "line": placed.line, "column": placed.column, **origin(placed.figure, files, spec)}
 
 
-def origin(found: Figure, files: Files) -> dict[str, Any]:
+def origin(found: Figure, files: Files, spec: Spec | None) -> dict[str, Any]:
+    """`openLine` is that of release.yaml, or of a file that it includes; in JSON the page finds the pointer itself."""
+    stated = spec.where(found.pointer) if found.source == "spec" and spec else Where(found.file)
+    file = found.file if stated.file == PROVENANCE else stated.file  # a release without release.yaml
     return {
         "shown": found.shown,
         "value": value_text(found.value),
         "source": found.source,
-        "file": found.file,
+        "file": file,
+        "openLine": stated.line if file == stated.file else None,
         "pointer": found.pointer,
         "formula": found.formula,
         "stated": found.stated,
-        "open": openable(found.file, files),
-        "operands": [origin(operand, files) for operand in found.operands],
+        "open": openable(file, files),
+        "operands": [origin(operand, files, spec) for operand in found.operands],
+        "published": origin(found.published, files, spec) if found.published else None,
     }
 
 
