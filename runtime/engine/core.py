@@ -16,7 +16,7 @@ from . import PROFILES, Decision, DeviceLost, LoadError, OutOfMemory, PromptTooL
 from . import decide as rules
 from .adapter import load_adapter
 from .config import TextConfig, read_json, text_config
-from .graphs import Graphs
+from .graphs import LONGEST_BATCHED, Graphs
 from .kernels import dispatch, linear
 from .load import open_checkpoint
 from .model import Model, build
@@ -155,8 +155,10 @@ class DecisionEngine:
         return vision.spread(ids, self.config.image_token, images)
 
     def states(self, ids: list[list[int]], images: vision.Encoded | None) -> torch.Tensor:
-        """(rotations, hidden): all rotations in one captured pass where there is one for their number and length."""
-        if self.graphs is not None and self.graphs.has(len(ids), max(map(len, ids))):
+        """(rotations, hidden): all rotations in one pass where one is captured for their number and length, and on a CPU up to a length."""
+        longest = max(map(len, ids))
+        captured = self.graphs is not None and self.graphs.has(len(ids), longest)
+        if captured or (self.device.type == "cpu" and self.graphs is None and longest <= LONGEST_BATCHED):
             return self.batch(ids, images)
         return torch.cat([self.batch([one], images) for one in ids])
 

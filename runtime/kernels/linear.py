@@ -112,6 +112,11 @@ def candidates(name: str, capability: Capability | None) -> list[tuple[Step, ...
     return [(Step("triton"),)]
 
 
+def first_choice(capability: Capability | None) -> tuple[str, ...]:
+    """The backends that `auto` would like to serve with on this device; a validator holds each against the reference."""
+    return tuple(dict.fromkeys(step.backend for step in candidates("auto", capability)[0]))
+
+
 def make_plan(name: str, capability: Capability | None, weights: Iterable[tuple[torch.Tensor, torch.Tensor]]) -> Plan:
     """The plan for a backend's name (or auto) after its self-test over `weights`. Raises BackendError."""
     if name != "auto" and name not in BACKENDS:

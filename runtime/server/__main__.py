@@ -14,8 +14,20 @@ from pathlib import Path
 
 from engine import BACKENDS, PROFILES, Engine, load_engine
 
+from server.identity import identity
 from server.logs import configure, log
-from server.service import Limits, offline, release_name
+from server.service import Limits, offline
+
+
+HERE = Path(__file__).resolve().parents[1]
+
+
+def leave_path() -> None:
+    """Takes runtime/ off the path: its folder `kernels` would hide the package of that name, which transformers imports.
+
+    Modules of `server` and `engine` are found through their packages from here on.
+    """
+    sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != HERE]
 
 
 def arguments(words: Sequence[str]) -> argparse.Namespace:
@@ -38,6 +50,7 @@ def arguments(words: Sequence[str]) -> argparse.Namespace:
 
 def main(words: Sequence[str]) -> int:
     asked = arguments(words)
+    leave_path()
     offline()
     configure()
     os.umask(0o077)
@@ -56,7 +69,7 @@ def main(words: Sequence[str]) -> int:
     from server.serving import serve, server_of  # after the arguments: --help needs no Starlette
 
     limits = Limits(queue=asked.queue, held_bytes=asked.held_mib * 2**20)
-    code = asyncio.run(serve(server_of(load, limits, asked.host, asked.port, release_name(asked.folder))))
+    code = asyncio.run(serve(server_of(load, limits, asked.host, asked.port, identity(asked.folder))))
     log("ended", exitCode=code)
     return code
 

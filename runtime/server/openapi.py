@@ -194,6 +194,7 @@ def usage() -> Json:
 
 
 def models() -> Json:
+    release = {"version": STRING, "payloadDigest": {"type": "string", "pattern": "^[0-9a-f]{64}$", "description": "Of the release served."}}
     facts = {
         "model": STRING,
         "adapter": {"type": ["string", "null"]},
@@ -204,4 +205,4 @@ def models() -> Json:
         "prompt_layout": STRING,
         "max_options": COUNT,
     }
-    return {"type": "object", "properties": facts, "required": list(facts)}
+    return {"type": "object", "properties": facts | release, "required": list(facts)}

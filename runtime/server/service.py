@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -59,10 +57,10 @@ class Dropped(Exception):
 
 
 class Service:
-    """`end` is called when the process should stop; `exit_code` then says why. `name` is the release's, where it has one."""
+    """`end` is called when the process should stop; `exit_code` then says why. `release` is what the folder says of itself."""
 
-    def __init__(self, load: Callable[[], Engine], limits: Limits, end: Callable[[], None], name: str | None = None) -> None:
-        self.load, self.limits, self.end, self.name = load, limits, end, name
+    def __init__(self, load: Callable[[], Engine], limits: Limits, end: Callable[[], None], release: Mapping[str, str]) -> None:
+        self.load, self.limits, self.end, self.release = load, limits, end, release
         self.metrics = Metrics()
         self.budget = Budget(limits.held_bytes)
         self.parsers = asyncio.Semaphore(limits.parsers)
@@ -95,7 +93,7 @@ class Service:
 
     def opened(self) -> tuple[Engine, dict[str, Any]]:
         engine = self.load()
-        return engine, {**engine.describe(), **({"model": self.name} if self.name else {})}
+        return engine, {**engine.describe(), **self.release}
 
     def stop(self, code: int) -> None:
         self.exit_code = self.exit_code or code
@@ -199,16 +197,6 @@ def decide(engine: Engine, request: contract.Request, pictures: Sequence[Picture
     seconds = perf_counter() - started
     memory = engine.describe().get("memory", {}) if look else None
     return Outcome(tuple(decisions), encoded.vision_ms if encoded else 0.0, seconds, memory)
-
-
-def release_name(folder: Path) -> str | None:
-    """The name in the release's provenance; None for a folder that is no release."""
-    try:
-        value = json.loads((folder / "MODEL_PROVENANCE.json").read_bytes())
-        name = value["predicate"]["buildDefinition"]["externalParameters"]["spec"]["name"]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return None
-    return name if isinstance(name, str) else None
 
 
 def offline() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import FrameType
 
 import uvicorn
@@ -35,9 +35,9 @@ class Server(uvicorn.Server):
         self.should_exit = True  # and not remembered, or uvicorn would end the process by the signal, without our exit code
 
 
-def server_of(load: Callable[[], Engine], limits: Limits, host: str, port: int, name: str | None = None) -> Server:
+def server_of(load: Callable[[], Engine], limits: Limits, host: str, port: int, release: Mapping[str, str] | None = None) -> Server:
     """A server that isn't started yet."""
-    service = Service(load, limits, end=lambda: setattr(server, "should_exit", True), name=name)
+    service = Service(load, limits, end=lambda: setattr(server, "should_exit", True), release=release or {})
     config = uvicorn.Config(
         application(service),
         host=host,

@@ -13,7 +13,22 @@ Image = pytest.importorskip("PIL.Image", reason="Pillow is not here")
 import tiny_release  # noqa: E402
 from safetensors.torch import load_file, save_file  # noqa: E402
 
-from runtime.engine import LoadError, Option, PromptTooLong, Question, TooManyOptions, decide, load_engine, prompts, vision  # noqa: E402
+from runtime.engine import (  # noqa: E402
+    DeviceLost,
+    LoadError,
+    Option,
+    OutOfMemory,
+    PromptTooLong,
+    Question,
+    TooManyOptions,
+    decide,
+    load_engine,
+    prompts,
+    vision,
+)  # fmt: skip
+from runtime.engine.core import device_errors  # noqa: E402
+from runtime.engine.graphs import Graphs  # noqa: E402
+from runtime.kernels.dispatch import MissingPath  # noqa: E402
 
 pytestmark = pytest.mark.heavy
 COLOURS = Question("colour", "choice", "Which colour is it?", (Option("red"), Option("green", "like grass"), Option("blue")))
@@ -119,6 +134,82 @@ def test_vision_reuse_equals_recomputation(engine):
     assert second.probabilities == engine.decide("", YES_NO, engine.encode_images(images)).probabilities
     assert first.probabilities != engine.decide("", COLOURS, engine.encode_images([picture(4)])).probabilities
     assert first.probabilities != engine.decide("", COLOURS).probabilities
+
+
+class Replayed:
+    """What a captured graph does, done by the forward itself: reads the static inputs, writes the static output."""
+
+    def __init__(self, graphs, batch, length):
+        embeds, positions, last = graphs.inputs(batch)
+        rows = batch * length
+        self.forward = lambda: graphs.model.forward(embeds[:rows], positions[:, :rows], (batch, length), last)
+        self.out = torch.zeros(batch, graphs.model.config.hidden, dtype=embeds.dtype)
+        self.replays = 0
+
+    def replay(self):
+        self.replays += 1
+        self.out.copy_(self.forward())
+
+
+@pytest.mark.parametrize("batches", [(1,), (1, 3, 4)])
+@torch.inference_mode()
+def test_padding_and_batching_equal_recomputation(engine, monkeypatch, batches):
+    """Through Graphs itself, with what an earlier, longer prompt left in its buffers. Bit-equal where a product's rows are."""
+    asked = [("long " * 40, COLOURS, None), ("", YES_NO, None), ({"a": "b" * 90}, LEVELS, None), ("", COLOURS, [picture(3)])]
+    asked = [(state, question, engine.encode_images(images) if images else None) for state, question, images in asked]
+    with monkeypatch.context() as patch:
+        patch.setattr("runtime.engine.core.LONGEST_BATCHED", 0)
+        alone = [engine.decide(*one).probabilities for one in asked]
+    for one, want in zip(asked, alone, strict=True):
+        assert engine.decide(*one).probabilities == pytest.approx(want, abs=1e-3)
+    graphs = Graphs(engine.model, lengths=(512, 640, 768))
+    monkeypatch.setattr("runtime.engine.graphs.LONGEST_BATCHED", 768)
+    for batch in batches:
+        for length in graphs.lengths:
+            graph = Replayed(graphs, batch, length)
+            graphs.captured[batch, length] = graph, graph.out
+    monkeypatch.setattr(engine, "graphs", graphs)
+    for _ in range(2):
+        for one, want in zip(asked, alone, strict=True):
+            assert engine.decide(*one).probabilities == pytest.approx(want, abs=1e-3)
+    replays = {batch: sum(graph.replays for (b, _), (graph, _) in graphs.captured.items() if b == batch) for batch in batches}
+    assert replays == ({1: 2 * (4 + 3 + 4 + 4)} if batches == (1,) else {1: 0, 3: 2, 4: 6})
+
+
+def test_out_of_memory_is_one_requests_error_and_the_engine_lives_on(engine, monkeypatch):
+    def full(*_):
+        raise torch.OutOfMemoryError
+
+    before = engine.decide("", YES_NO)
+    with monkeypatch.context() as patch:
+        patch.setattr(engine.model, "forward", full)
+        with pytest.raises(OutOfMemory):
+            engine.decide("", YES_NO)
+        patch.setattr(engine.tower, "encode", full)
+        with pytest.raises(OutOfMemory):
+            engine.encode_images([picture(1)])
+    assert engine.decide("", YES_NO).probabilities == before.probabilities
+
+
+def test_a_cuda_error_means_that_the_device_is_lost_and_another_fault_does_not():
+    for device, error, kind in (
+        ("cuda", "CUDA error: an illegal memory access", DeviceLost),
+        ("cuda", "shapes differ", RuntimeError),
+        ("cpu", "CUDA", RuntimeError),
+    ):
+        with pytest.raises(kind) as caught, device_errors(torch.device(device)):
+            raise RuntimeError(error)
+        assert type(caught.value) is kind
+
+
+@pytest.mark.parametrize("fault", [torch.OutOfMemoryError(), MissingPath("swiglu has no path for compute capability 8.0")])
+def test_a_gpu_that_is_too_small_or_too_old_for_the_release_is_a_load_error(fp8, monkeypatch, fault):
+    def refuse(*_):
+        raise fault
+
+    monkeypatch.setattr("runtime.kernels.dispatch.operations", refuse)
+    with pytest.raises(LoadError, match=r"doesn't hold this release|no path for compute capability 8\.0"):
+        load_engine(fp8, device="cpu")
 
 
 def test_the_reference_profile_decides_alike(bf16):

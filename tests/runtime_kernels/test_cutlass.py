@@ -1,7 +1,7 @@
 """The CUTLASS entry: builds with nvcc for the SM120 family, exports its three functions, holds FP8 tensor-core code, refuses.
 
-Needs nvcc 12.9 or later and FlashInfer's headers: an installed flashinfer, or a folder with `include` and `cutlass` in
-SM120_HEADERS. A library built before can be given in SM120_FP8_LIBRARY; building takes minutes and 4.6 GB.
+Needs nvcc 12.9 or later (on the PATH, or named in NVCC) and FlashInfer's headers: an installed flashinfer, or a folder with
+`include` and `cutlass` in SM120_HEADERS. A library built before can be given in SM120_FP8_LIBRARY; building takes minutes and 4.6 GB.
 """
 
 import importlib.util
@@ -16,6 +16,7 @@ import pytest
 pytestmark = pytest.mark.heavy
 ROOT = Path(__file__).parents[2]
 BUILD = ROOT / "runtime/kernels/build_sm120.sh"
+NVCC = os.environ.get("NVCC") or shutil.which("nvcc")
 
 
 def headers():
@@ -29,13 +30,13 @@ def headers():
 def library(tmp_path_factory):
     if "SM120_FP8_LIBRARY" in os.environ:
         return Path(os.environ["SM120_FP8_LIBRARY"])
-    if shutil.which("nvcc") is None or headers() is None:
+    if NVCC is None or headers() is None:
         pytest.skip("nvcc or FlashInfer's headers are not here")
-    version = re.search(r"release (\d+)\.(\d+)", subprocess.run(["nvcc", "--version"], capture_output=True, text=True, check=True).stdout)
+    version = re.search(r"release (\d+)\.(\d+)", subprocess.run([NVCC, "--version"], capture_output=True, text=True, check=True).stdout)
     if tuple(map(int, version.groups())) < (12, 9):
         pytest.skip("nvcc is older than 12.9: it has no compute_120f")
     out = tmp_path_factory.mktemp("cutlass") / "libsm120_fp8.so"
-    subprocess.run(["sh", BUILD, out, headers()], check=True, capture_output=True)
+    subprocess.run(["sh", BUILD, out, headers()], check=True, capture_output=True, env={**os.environ, "NVCC": NVCC})
     return out
 
 

@@ -116,6 +116,14 @@ def test_models_says_what_runs(server: Served) -> None:
     assert models["model"] == "owner/tiny-decisions"
 
 
+def test_models_says_which_bytes_are_served(server: Served, release: Path) -> None:
+    words = [sys.executable, "-I", str(release / "runtime/verify_release.py"), str(release), "--json"]
+    said = json.loads(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
+    models = server.ask("GET", "/v1/models")[1]
+    assert models["payloadDigest"] == said["release"]["payloadDigest"]
+    assert models["version"] == "1.0.0"
+
+
 def test_health_and_metrics_of_a_real_engine(server: Served) -> None:
     assert server.ask("GET", "/healthz") == (200, {"status": "ready"})
     connection = http.client.HTTPConnection("127.0.0.1", int(server.event("listening")["addresses"][0][1]), timeout=20)
@@ -217,6 +225,17 @@ def tensors(file: str, change: Callable[[dict[str, Any]], Any]) -> Callable[[Pat
     return apply
 
 
+def in_two_shards(root: Path) -> None:
+    """An index of two shards, of which the second is not there."""
+    from safetensors import safe_open
+
+    with safe_open(root / "model.safetensors", framework="pt") as file:
+        names = sorted(file.keys())
+    shards = {name: f"model-0000{1 + 2 * n // len(names)}-of-00002.safetensors" for n, name in enumerate(names)}
+    (root / "model.safetensors").rename(root / shards[names[0]])
+    (root / "model.safetensors.index.json").write_text(json.dumps({"metadata": {}, "weight_map": shards}))
+
+
 def other_token(value: dict[str, Any]) -> None:
     value["codes"][3]["token_id"] += 5
 
@@ -228,6 +247,7 @@ FAULTS: dict[str, Callable[[Path], None]] = {
     "a readout of other rows": tensors("adapter/decision_readout.safetensors", lambda t: {k: v[:-1] for k, v in t.items()}),
     "no readout": lambda root: (root / "adapter/decision_readout.safetensors").unlink(),
     "no weights": lambda root: (root / "model.safetensors").unlink(),
+    "a shard that is missing": in_two_shards,
     "half of the weights": lambda root: (root / "model.safetensors").write_bytes((root / "model.safetensors").read_bytes()[:200_000]),
     "a tensor too few": tensors("model.safetensors", lambda t: {k: v for k, v in t.items() if "layers.2.mlp.up_proj" not in k}),
     "scales that are missing": tensors("model.safetensors", lambda t: {k: v for k, v in t.items() if not k.endswith("weight_scale_inv")}),
