@@ -1,6 +1,7 @@
 """How near converted weights are to their reference: perplexity of both over one text, and how often both rank the same token first.
 
-Both models read the same tokens in windows that do not overlap, each from its own start. The candidate is read by
+Both models read the same tokens: a text in windows that do not overlap, each from its own start, or what the reference
+answered to prompts (greedy_answers.py). The candidate is read by
 transformers, with compressed-tensors where its config says so, so that activations are quantised as the format has it;
 where transformers has no reader (ModelOpt), its weights are turned back by conversion/dequantised.py and activations stay as they
 are. The receipt says which. torch and transformers are needed, and looked for, only here.
@@ -9,6 +10,7 @@ are. The receipt says which. torch and transformers are needed, and looked for, 
 from __future__ import annotations
 
 import math
+import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,6 +24,7 @@ from hubrelease.conversion.rows import MANIFEST
 from hubrelease.digest import sha256
 from hubrelease.errors import CheckFailed, OutsideError, SpecError, problem
 from hubrelease.manifest import Entry, payload_digest, role_of
+from hubrelease.progress import SILENT, Progress
 from hubrelease.verify_release import strict_json
 
 PACKAGES = ("torch", "transformers", "compressed-tensors")
@@ -39,6 +42,14 @@ class Text:
     @property
     def sha256(self) -> str:
         return sha256(self.data)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Tokens that are read at once. Those from `start` on are predicted; what stands before them is given."""
+
+    ids: Sequence[int]
+    start: int = 1
 
 
 @dataclass(frozen=True)
@@ -62,16 +73,18 @@ def text_of(path: Path) -> Text:
         raise OutsideError(problem("local-file-missing", str(path), message, "name the text that both models read")) from None
 
 
-def compare(candidate: Path, reference: Path, text: Text, device: str = "cpu", window: int = 512) -> dict[str, Any]:
+def compare(
+    candidate: Path, reference: Path, text: Text, device: str = "cpu", window: int = 512, progress: Progress = SILENT
+) -> dict[str, Any]:
     """The receipt of a candidate against its reference; the reference's tokenizer cuts the text for both.
 
     OutsideError where torch or transformers is missing, CheckFailed where a model can't be read.
     """
-    scores = tuple(measure(folder, text, reference, device, window) for folder in (reference, candidate))
+    scores = tuple(measure(folder, text, reference, device, window, progress) for folder in (reference, candidate))
     return receipt(reference, candidate, text, (scores[0], scores[1]), device, window)
 
 
-def measure(folder: Path, text: Text, tokenizer: Path, device: str = "cpu", window: int = 512) -> Scores:
+def measure(folder: Path, text: Text, tokenizer: Path, device: str = "cpu", window: int = 512, progress: Progress = SILENT) -> Scores:
     """Scores of the model in `folder`, over the text as the tokenizer in the folder `tokenizer` cuts it.
 
     A CPU computes in binary32 (twice as fast as BF16 there; see dtype_for for NVFP4), a GPU in the model's dtype.
@@ -80,13 +93,20 @@ def measure(folder: Path, text: Text, tokenizer: Path, device: str = "cpu", wind
     ids = token_ids(tokenizer, text)
     if len(ids) < 2:
         raise SpecError(problem("spec-invalid", text.name, f"is {len(ids)} tokens long, nothing to predict", "name a longer text"))
+    with loaded(folder, device) as (model, reader):
+        return score(model, windows(ids, window), device, reader, progress)
+
+
+@contextmanager
+def loaded(folder: Path, device: str) -> Iterator[tuple[Any, str]]:
+    """(the model, what read it), as long as it is needed."""
     with tempfile.TemporaryDirectory(prefix="hubrelease-fidelity-") as scratch:
-        model, reader = load(folder, Path(scratch) / "plain", device)
-        return score(model, ids, window, device, reader)
+        yield load(folder, Path(scratch) / "plain", device)
 
 
 def require(device: str) -> None:
-    """OutsideError that names what is not installed or not there."""
+    """OutsideError that names what is not installed or not there. What is imported after this shows no bars of its own."""
+    os.environ["TQDM_DISABLE"] = "1"  # read by tqdm when it is imported
     from importlib.util import find_spec
 
     if absent := [name for name in ("torch", "transformers", "safetensors") if find_spec(name) is None]:
@@ -114,8 +134,9 @@ def token_ids(folder: Path, text: Text) -> list[int]:
 
 def load(folder: Path, scratch: Path, device: str) -> tuple[Any, str]:
     """(model, what read it)."""
-    from transformers import AutoModelForCausalLM
+    from transformers import AutoModelForCausalLM, logging
 
+    logging.disable_progress_bar()
     method = method_of(folder)
     if method in TRANSFORMERS_READS:
         found, reader = folder, {"fp8": "transformers", "none": "transformers"}.get(method, method)
@@ -157,33 +178,37 @@ def method_of(folder: Path) -> str:
     return str(block.get("quant_method", "")) if isinstance(block, dict) else "none"
 
 
-def score(model: Any, ids: Sequence[int], window: int, device: str, reader: str) -> Scores:
+def score(model: Any, pieces: Sequence[Piece], device: str, reader: str, progress: Progress = SILENT) -> Scores:
     import torch
 
     losses, first = [], []
-    for piece in windows(ids, window):
-        tokens = torch.tensor(piece, device=device)
+    progress.start_count("reading", len(pieces))
+    for piece in pieces:
+        tokens = torch.tensor(piece.ids, device=device)
         with torch.no_grad():
-            logits = model(input_ids=tokens[None], use_cache=False).logits[0, :-1].float()
-        losses.append(float(torch.nn.functional.cross_entropy(logits, tokens[1:], reduction="sum")))
+            logits = model(input_ids=tokens[None], use_cache=False).logits[0, piece.start - 1 : -1].float()
+        losses.append(float(torch.nn.functional.cross_entropy(logits, tokens[piece.start :], reduction="sum")))
         first += logits.argmax(-1).tolist()
+        progress.advance(1)
+    progress.finish()
     if not math.isfinite(loss := math.fsum(losses)):
         raise CheckFailed(problem("weights-unusable", "logits", "are NaN or infinite", "run verify on the release"))
     return Scores(loss, tuple(first), reader)
 
 
-def windows(ids: Sequence[int], size: int) -> Iterator[Sequence[int]]:
+def windows(ids: Sequence[int], size: int) -> list[Piece]:
     """Pieces of `size` tokens; a last one of a single token predicts nothing and is left out."""
-    for start in range(0, len(ids), size):
-        if len(piece := ids[start : start + size]) > 1:
-            yield piece
+    found = (ids[start : start + size] for start in range(0, len(ids), size))
+    return [Piece(piece) for piece in found if len(piece) > 1]
 
 
 # ---------------------------------------------------------------------------------------------------------- the receipt
 
 
-def receipt(reference: Path, candidate: Path, text: Text, scores: tuple[Scores, Scores], device: str, window: int) -> dict[str, Any]:
-    """The object of schemas/fidelity.schema.json, with a few keys of our own that readers may ignore."""
+def receipt(
+    reference: Path, candidate: Path, text: Text, scores: tuple[Scores, Scores], device: str, window: int | None, **more: Any
+) -> dict[str, Any]:
+    """The object of schemas/fidelity.schema.json, with a few keys of our own that readers may ignore. `more` joins them."""
     before, after = scores
     agreed, total = sum(a == b for a, b in zip(before.first, after.first, strict=True)), len(before.first)
     return {
@@ -197,8 +222,9 @@ def receipt(reference: Path, candidate: Path, text: Text, scores: tuple[Scores, 
         "top1Agreement": {"agreed": agreed, "total": total, "share": agreed / total},
         "environment": {"versions": versions(), "device": device_name(device)},
         "reader": after.reader,
-        "window": window,
+        **({"window": window} if window is not None else {}),
         "computedIn": compute_dtype(device),
+        **more,
         **totals_of(candidate),
     }
 
@@ -271,7 +297,9 @@ def device_name(device: str) -> str:
 def summary(made: Mapping[str, Any]) -> Iterator[str]:
     """A receipt in three lines."""
     before, after, same = made["perplexity"]["reference"], made["perplexity"]["candidate"], made["top1Agreement"]
-    over = f"{made['text']['tokens']} tokens of {made['text']['name']}"
+    answers, tokens = made.get("answers"), made["text"]["tokens"]
+    to = f"the reference's answers to {answers['prompts']} prompts in " if answers else ""
+    over = f"{tokens} tokens of {to}{made['text']['name']}"
     yield f"{made['model']['name']} ({made['format']}) against {made['reference']['name']}, {over}"
     yield f"perplexity {after:.4g}, reference {before:.4g} ({100 * (after / before - 1):+.2f} %)"
     yield f"same token ranked first: {same['agreed']} of {same['total']} ({100 * same['share']:.2f} %); read by {made['reader']}"

@@ -80,6 +80,10 @@ def broken_numbers(name: str, answer: Mapping[str, Any]) -> Iterator[str]:
     chances = distribution(answer)
     if any(not is_share(p) for p in [*chances, answer.get("unknown_probability")]):
         yield f"question {name} has a probability that is none"
+    elif answer.get("type") == "score" and not is_level(answer.get("score"), len(chances)):
+        yield f"question {name} has a score that is none"
+    elif answer.get("type") == "choice" and answer.get("choice") not in [*answer["probabilities"], None]:
+        yield f"question {name} chooses what is none of its options"
     elif len(chances) > 1 and not math.isclose(math.fsum(chances), 1, abs_tol=1e-3):
         yield f"the probabilities of question {name} add up to {math.fsum(chances):.6g}"
 
@@ -94,7 +98,11 @@ def distribution(answer: Mapping[str, Any]) -> list[Any]:
 
 
 def is_share(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and -1e-6 <= value <= 1 + 1e-6
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and -1e-6 <= value <= 1 + 1e-6  # NaN is not, nor is 10**400
+
+
+def is_level(value: object, levels: int) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and -1e-3 <= value <= max(0, levels - 1) + 1e-3
 
 
 def verdict(answer: Mapping[str, Any]) -> str:
@@ -104,6 +112,6 @@ def verdict(answer: Mapping[str, Any]) -> str:
     kind = answer.get("type")
     if kind == "noul":
         return "true" if answer["noul"] > 0.5 else "false"
-    if kind == "score" and isinstance(answer.get("score"), (int, float)):
+    if kind == "score":
         return str(round(answer["score"]))
     return str(answer.get("choice")).lower()

@@ -16,12 +16,13 @@ DECISION = {"password": {"type": "choice", "instructions": "What is the password
 QUESTION = "\nAnswer in one word: what is the password of the lighthouse?"
 SLACK = 0.03  # of the tokens asked for; the template's own come on top
 ROUNDS, LEAST = 8, 12
+MOST_WORDS = 2  # a token: plain English has fewer than one
 
 
 def filled(request: Request, engine: Engine) -> Request:
     """The request with its prompt. EngineFault where the engine can't count tokens."""
     wanted = int(request.body["tokens"])
-    words = wanted
+    words, text = wanted, ""
     for _ in range(ROUNDS):
         text = text_of(words)
         found = engine.count(text)
@@ -30,6 +31,8 @@ def filled(request: Request, engine: Engine) -> Request:
         if 0 <= found - wanted <= SLACK * wanted:
             break
         words = max(LEAST, round(words * wanted * (1 + SLACK / 2) / max(1, found)))
+        if words > MOST_WORDS * wanted + LEAST:
+            raise EngineFault(f"counts {found} tokens in {len(text.split())} words, so no prompt of that length can be made")
     asked = {"messages": [{"role": "user", "content": text}], "prompt": text, "state": text, "questions": DECISION}
     return replace(request, body={**request.body, **asked}, expect={**request.expect, "answers": {"password": "heron"}})
 

@@ -182,9 +182,13 @@ def spec_problems(asked: Mapping[str, Any], locate: Callable[[str], Where]) -> I
     """What is wrong with `validation` in release.yaml, as far as it can be seen without other files."""
 
     def where(pointer: str) -> Where:
-        return locate("/validation" + pointer.replace("/requests", "/checks", 1))
+        head, _, rest = pointer.removeprefix("/").partition("/")
+        named = {"requests": "checks", "soakS": "soak_s", "latencyTokens": "latency_tokens"}.get(head, head)
+        return locate(f"/validation/{named}" + (f"/{rest}" if rest else ""))
 
-    yield from problems_of({"schemaVersion": VERSION, "requests": list(asked.get("checks", ())), "limits": asked.get("limits", {})}, where)
+    given = {ours: asked[key] for key, ours in (("soak_s", "soakS"), ("latency_tokens", "latencyTokens")) if key in asked}
+    document = {"schemaVersion": VERSION, "requests": list(asked.get("checks", ())), "limits": asked.get("limits", {}), **given}
+    yield from problems_of(document, where)
 
 
 # ---------------------------------------------------------------------------------------------------- what a release takes

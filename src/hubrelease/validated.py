@@ -14,6 +14,7 @@ RUNTIMES = ("sm120", "transformers", "vllm", "openai")
 DEVICES = ("cpu", "cuda")
 SUITES = ("full", "functional")
 PASS, FAIL, SKIPPED = "pass", "fail", "skipped"
+WAS_THE_END = "was the end"  # of the reason of a check that was not run because an earlier one ended the engine
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,11 @@ class Validated:
         """What failed, and what was required and could not be run."""
         rows = [(number, row) for number, row in enumerate(self.report["checks"])]
         failed = [row_problem("validation-check-failed", self.file, n, row) for n, row in rows if row["status"] == FAIL and row["required"]]
-        idle = [row_problem("validation-incomplete", self.file, n, row) for n, row in rows if row["status"] == SKIPPED and row["required"]]
-        return (*failed, *(replace(item, undecided=True) for item in idle), *self.resealed.warnings)
+        idle = [(number, row) for number, row in rows if row["status"] == SKIPPED and row["required"]]
+        after = [row["name"] for _, row in idle if str(row.get("reason", "")).endswith(WAS_THE_END)]
+        alone = [row_problem("validation-incomplete", self.file, n, row) for n, row in idle if row["name"] not in after]
+        rest = [never_reached(self.file, after)] if after else []
+        return (*failed, *(replace(item, undecided=True) for item in (*alone, *rest)), *self.resealed.warnings)
 
     @property
     def exit(self) -> Exit:
@@ -59,6 +63,12 @@ def row_problem(kind: str, file: str, number: int, row: dict[str, Any]) -> Probl
     return problem(
         kind, Where(file, pointer=f"/checks/{number}"), f"the check {row['name']} {said}: {row.get('reason', 'no reason given')}", mend
     )
+
+
+def never_reached(file: str, names: list[str]) -> Problem:
+    """One problem for all that one end kept from being run."""
+    message = f"nothing could be asked after that: {', '.join(names)} were not run"
+    return problem("validation-incomplete", Where(file, pointer="/checks"), message, "mend what failed and validate again")
 
 
 def lines(done: Validated) -> Iterator[str]:

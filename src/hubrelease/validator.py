@@ -15,10 +15,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from hubrelease import gpus, reports_written, resealing, suites, verify_release
 from hubrelease.checks import as_problem
+from hubrelease.decisions.client import LOOPBACK, address
 from hubrelease.engines import Engine, EngineFault
 from hubrelease.engines.openai import OpenAI
 from hubrelease.engines.sm120 import SM120
@@ -50,7 +50,7 @@ from hubrelease.probes import (
 from hubrelease.progress import SILENT, Progress
 from hubrelease.release import Release
 from hubrelease.suites import Suite
-from hubrelease.validated import Asked, Validated
+from hubrelease.validated import WAS_THE_END, Asked, Validated
 
 PROBES: tuple[Probe, ...] = (
     kernels.PROBE,  # before the engine takes the memory
@@ -122,10 +122,10 @@ def settled(asked: Asked, release: Release) -> Asked:
         bad = ("--runtime openai needs --base-url", "give the address of a running server, such as http://127.0.0.1:8000")
     elif asked.base_url and runtime == "transformers":
         bad = ("--base-url has no meaning for --runtime transformers", "leave one of them out")
-    elif asked.base_url and not asked.base_url.startswith(("http://", "https://")):
-        bad = (f"--base-url {asked.base_url[:100]!r} is no http:// or https:// address", "write it in that form")
     if bad:
         raise SpecError(problem("usage", "command line", *bad))
+    if asked.base_url:
+        address(asked.base_url)
     return replace(asked, runtime=runtime, device=asked.device or "cuda")
 
 
@@ -166,10 +166,7 @@ def engine_of(asked: Asked, release: Release) -> Engine:
     if asked.runtime == "sm120":
         return SM120(release, device, base=asked.base_url)
     if asked.base_url:
-        try:
-            return OpenAI(asked.base_url)
-        except EngineFault as fault:
-            raise SpecError(problem("usage", "command line", fault.message, "give the address of a running server")) from None
+        return OpenAI(asked.base_url)
     if asked.runtime == "vllm":
         return VLLM(root, device, remote_code)
     if any(path.startswith("runtime/server/") for path in release.files):
@@ -185,7 +182,7 @@ def told_gpus(asked: Asked, found: Found, release: Release) -> Found:
     """
     if asked.base_url is None:
         return replace(found, gpus=found.gpus[:1])
-    is_here = (urlsplit(asked.base_url).hostname or "") in ("127.0.0.1", "localhost", "::1")
+    is_here = address(asked.base_url)[1] in LOOPBACK
     weights = sum(e.size for path, e in release.result.entries.items() if path.endswith(".safetensors"))
     used = gpus.memory_used_mib() if is_here and found.gpus else None
     return found if used is not None and used * 2**20 >= weights / 2 else Found()
@@ -214,7 +211,7 @@ def probed(session: Session, asked: Asked, progress: Progress) -> tuple[list[Row
                 made, ended = run_probe(probe, session, ended)
                 rows += made
                 if probe.name == "start" and ended:
-                    refuse_outside(asked, ended)
+                    refuse_outside(asked, made[-1].reason or "")
         if asked.suite == "full":
             rows.append(memory_row(session.suite, memory.found))
     finally:
@@ -242,7 +239,7 @@ def interrupted_by_sigterm() -> Iterator[None]:
 def run_probe(probe: Probe, session: Session, ended: str | None) -> tuple[list[Row], str | None]:
     """(rows, why nothing more can be asked). A probe that has come to its end before its time is a failed row."""
     if ended and probe.name != "promise":
-        return [Row(probe.name, SKIPPED, True, reason=f"not run, for {ended}")], ended
+        return [Row(probe.name, SKIPPED, True, reason=f"not run: {ended}")], ended
     if reason := probe.skip(session):
         return [Row(probe.name, SKIPPED, probe.required, reason=reason)], ended
     rows: list[Row] = []
@@ -250,7 +247,7 @@ def run_probe(probe: Probe, session: Session, ended: str | None) -> tuple[list[R
         rows.extend(probe.run(session))
     except EngineFault as fault:
         rows.append(Row(probe.name, FAIL, reason=fault.message))
-        ended = fault.message if fault.ended or probe.name == "start" else None
+        ended = f"{probe.name} {WAS_THE_END}" if fault.ended or probe.name == "start" else None
     return rows, ended
 
 

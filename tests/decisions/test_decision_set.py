@@ -62,5 +62,5 @@ def test_a_label_follows_from_what_is_said() -> None:
 def test_it_can_be_asked(tmp_path: Path) -> None:
     with DecisionServer() as server:
         done = run(Asked(FILE, server.url, tmp_path / "run.jsonl", warm_up=0))
-    assert dict(done.statuses) == {"ok": 252}
+    assert dict(done.tally.statuses) == {"ok": 252}
     assert len({row["requestDigest"] for row in rows_of(tmp_path / "run.jsonl")}) == 252

@@ -35,6 +35,7 @@ from hubrelease.decisions.rows import RowFault
 from hubrelease.decisions.run import Asked, run
 from hubrelease.digest import sha256
 from hubrelease.errors import CheckFailed, OutsideError, SpecError
+from hubrelease.progress import Progress
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ def asked(folder: Path, server: DecisionServer, count: int = 6, **options: Any) 
 
 def test_every_row_is_asked_once_in_order_and_written_with_what_came(tmp_path: Path, server: DecisionServer) -> None:
     done = run(asked(tmp_path, server, profile="FP8"))
-    assert (done.rows, done.asked, dict(done.statuses)) == (6, 6, {"ok": 6})
+    assert (done.rows, done.asked, dict(done.tally.statuses)) == (6, 6, {"ok": 6})
     assert set(server.asked.values()) == {1}
     header, *rows = [r for r in records(tmp_path / "run.jsonl") if r.get("kind") != "decision-session"]
     assert [row["id"] for row in rows] == [f"row {n}" for n in range(6)]
@@ -155,7 +156,7 @@ def test_a_bad_answer_is_a_failed_row_with_its_reason_and_the_run_goes_on(tmp_pa
     server.faults = {name: [fault] for name, (fault, _) in BAD.items()}
     done = run(Asked(path, server.url, tmp_path / "run.jsonl", warm_up=0, timeout_s=0.3))
     rows = {row["id"]: row for row in rows_of(tmp_path / "run.jsonl")}
-    assert dict(done.statuses) == {"failed": len(BAD), "ok": 1}
+    assert dict(done.tally.statuses) == {"failed": len(BAD), "ok": 1}
     assert {name: rows[name]["reason"] for name, (_, words) in BAD.items() if words not in rows[name]["reason"]} == {}
     assert set(server.asked.values()) == {1}, "nothing is asked again"
 
@@ -297,9 +298,41 @@ def test_the_command_says_what_came_out(tmp_path: Path, server: DecisionServer, 
     assert said.code == 0
     assert "6 rows (ok 5, failed 1); 6 of them asked now" in said.out
     assert "1 x HTTP 422: too_long" in said.out
+    rows = rows_of(tmp_path / "run.jsonl")
+    right = sum(row.get("choice") == row["label"] for row in rows)
+    assert f"  all     {right} of 5 right  ({100 * right / 5:.1f} %)" in said.out
+    assert "latency: median" in said.out
+    assert f"bench report --baseline {tmp_path / 'run.jsonl'}" in said.out
     assert "\x1b" not in said.out
     again = cli(*words, "--json")
     assert (again.value["asked"], again.value["statuses"]) == (0, {"failed": 1, "ok": 5})
+    assert sum(kind["answered"] for kind in again.value["types"].values()) == 5
+    assert sum(kind["correct"] for kind in again.value["types"].values()) == right
+    assert 0 < again.value["latencyMs"]["median"] <= again.value["latencyMs"]["p95"]
+
+
+def test_whoever_watches_is_told_what_is_waited_for_and_where_it_goes_on(tmp_path: Path, server: DecisionServer) -> None:
+    class Watcher(Progress):
+        def __init__(self) -> None:
+            self.said: list[str] = []
+
+        def note(self, text: str) -> None:
+            self.said.append(text)
+            server.facts["loaded"] = True
+
+        def start_count(self, label: str, total: int) -> None:
+            self.said.append(f"{label} {total}")
+
+    server.facts["loaded"] = False
+    watcher = Watcher()
+    run(asked(tmp_path, server, 6, limit=6, wait_s=5), watcher)
+    (tmp_path / "run.jsonl").write_bytes(b"".join((tmp_path / "run.jsonl").read_bytes().splitlines(True)[:4]))
+    run(asked(tmp_path, server, 6, limit=6), watcher)
+    assert [words.split(":")[0] for words in watcher.said] == [
+        *("waiting up to 5 s", "warming up 0", "asking 6"),
+        *("going on", "warming up 0", "asking 4"),
+    ]
+    assert "2 of 6 rows are there" in watcher.said[3]
 
 
 def test_a_run_without_one_answer_is_exit_code_1_and_a_server_that_is_not_there_3(tmp_path: Path, server: DecisionServer, cli: Cli) -> None:
@@ -308,5 +341,5 @@ def test_a_run_without_one_answer_is_exit_code_1_and_a_server_that_is_not_there_
     assert cli(*words, server.url).code == 1
     began = time.monotonic()
     assert cli(*words[:5], tmp_path / "other.jsonl", *words[6:], "http://127.0.0.1:9").code == 3
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 10
     assert not (tmp_path / "other.jsonl").exists()

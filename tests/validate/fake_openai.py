@@ -5,6 +5,7 @@
 Faults: `loading` (never lists a model), `dies` (breaks off in the middle of the first answer and listens no more), `nonsense` (200 with
 what is no JSON), `empty` (200 with no choices), `slow` (a byte now and then), `gibberish` (one word again and again),
 `differs` (streams another text), `chance` (another answer each time), `nan` (log probabilities that are none), `cut` (a stream without its end).
+`odd` are answers of one's own: {path: what is called with the handler, and the body where there is one}.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -31,6 +33,7 @@ ANSWERS = {
 class FakeOpenAI:
     def __init__(self, fault: str = "") -> None:
         self.fault, self.requests, self.count = fault, [], 0
+        self.odd: dict[str, Callable[..., None]] = {}
         self.http = ThreadingHTTPServer(("127.0.0.1", 0), handler(self))
         self.http.daemon_threads = True
         self.thread = threading.Thread(target=self.http.serve_forever, args=(0.02,), daemon=True)
@@ -65,6 +68,8 @@ def handler(server: FakeOpenAI) -> type[BaseHTTPRequestHandler]:
             pass
 
         def do_GET(self) -> None:
+            if self.path in server.odd:
+                return server.odd[self.path](self)
             if self.path == "/version":
                 return self.answer({"version": "0.9.9"})
             rows = (
@@ -77,6 +82,8 @@ def handler(server: FakeOpenAI) -> type[BaseHTTPRequestHandler]:
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
             server.requests.append((self.path, body))
+            if self.path in server.odd:
+                return server.odd[self.path](self, body)
             if self.path == "/tokenize":
                 return self.answer({"count": len(body["prompt"].split())})
             text = server.text_for(body)

@@ -7,14 +7,15 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
 import tiny
-from validating import h200, kinds, machine, release, report, row
+from validating import NO_GPU, h200, kinds, machine, release, report, row
 
 from hubrelease import validator
-from hubrelease.engines import EngineFault
+from hubrelease.engines import EngineFault, _packages
 from hubrelease.engines._process import Process
 from hubrelease.errors import OutsideError
 from hubrelease.validated import Asked
@@ -37,9 +38,9 @@ def vllm(monkeypatch):
     monkeypatch.syspath_prepend(str(HERE / "fake_vllm"))
 
 
-def run(root):
-    with machine(h200()):
-        return validator.validate(root, Asked("vllm"))
+def run(root, device="cuda"):
+    with machine(h200() if device == "cuda" else NO_GPU):
+        return validator.validate(root, Asked("vllm", device))
 
 
 def test_vllm_serves_the_release_and_its_report_has_a_file_of_its_own(root, vllm):
@@ -60,6 +61,50 @@ def test_a_server_that_does_not_start_is_a_failed_release_with_its_last_words(ro
     assert "driver on your system is too old" in row(report(root, VLLM), "start")["reason"]
 
 
+def test_of_many_errors_the_first_is_told_for_vllms_last_one_only_says_see_above(root, vllm, monkeypatch):
+    monkeypatch.setenv("FAKE_VLLM", "core")
+    run(root)
+    reason = row(report(root, VLLM), "start")["reason"]
+    assert "ValueError: Available memory on node 0 (20.83/23.54 GiB)" in reason
+    assert "See root cause above" in reason
+    assert "oneDNN" not in reason
+
+
+def test_an_error_that_announces_its_reasons_is_told_with_them(root, vllm, monkeypatch):
+    """As vLLM 0.32.0 says it on a CPU."""
+    monkeypatch.setenv("FAKE_VLLM", "kernel")
+    run(root)
+    assert "WNA16 linear layer. Reasons: CPUWNA16LinearKernel cannot implement" in row(report(root, VLLM), "start")["reason"]
+
+
+def test_a_server_that_never_gets_ready_is_a_failed_start_and_is_ended(tmp_path, vllm, monkeypatch):
+    root = release(tmp_path / "r", asked={"limits": {"start_s": 3, "request_s": 2}})
+    monkeypatch.setenv("FAKE_VLLM", "loading")
+    monkeypatch.setenv("FAKE_VLLM_PID", str(tmp_path / "pid"))
+    done = run(root)
+    assert (done.result, done.exit) == ("fail", 1)
+    assert "did not get ready within 3 s" in row(report(root, VLLM), "start")["reason"]
+    assert not running(int((tmp_path / "pid").read_text()))
+
+
+def test_on_a_cpu_vllm_is_kept_from_taking_nearly_all_of_the_memory(root, vllm, monkeypatch):
+    """As vLLM 0.32.0 does unasked: it then refuses to start where less than 92 % is free."""
+    monkeypatch.setenv("FAKE_VLLM", "cpu")
+    monkeypatch.delenv("VLLM_CPU_KVCACHE_SPACE", raising=False)
+    done = run(root, "cpu")
+    assert (done.result, done.file) == ("pass", VLLM)
+    assert (done.report["environment"]["device"], done.report["environment"]["backends"]) == ("cpu", {"compile": "off"})
+
+
+def test_a_start_that_fails_is_one_problem_and_not_one_for_each_check_after_it(root, vllm, monkeypatch):
+    monkeypatch.setenv("FAKE_VLLM", "crash")
+    failed, rest = run(root).problems
+    assert "the check start failed" in failed.message
+    assert rest.undecided
+    assert "load, requests, streaming" in rest.message
+    assert {c["reason"] for c in report(root, VLLM)["checks"] if c["name"] in ("load", "latency")} == {"not run: start was the end"}
+
+
 def test_a_server_that_dies_later_is_told_and_the_rest_is_skipped(root, vllm, monkeypatch):
     monkeypatch.setenv("FAKE_VLLM", "dies")
     done = run(root)
@@ -67,6 +112,13 @@ def test_a_server_that_dies_later_is_told_and_the_rest_is_skipped(root, vllm, mo
     assert done.result == "fail"
     assert "in the middle of an answer" in row(found, "request:capital")["reason"]
     assert {c["status"] for c in found["checks"] if c["name"] in ("latency", "repetition")} <= {"skipped", "fail"}
+
+
+def test_a_server_whose_engine_dies_is_told_by_its_last_words_and_not_by_its_500(root, vllm, monkeypatch):
+    monkeypatch.setenv("FAKE_VLLM", "engine")
+    done = run(root)
+    (failed,) = [c for c in done.report["checks"] if c["status"] == "fail"]
+    assert "the server ended (exit code 1): RuntimeError: weight and scale do not fit" in failed["reason"]
 
 
 def test_its_children_end_with_it(root, vllm, monkeypatch, tmp_path):
@@ -93,6 +145,16 @@ def test_a_package_that_is_not_installed_is_no_fault_of_the_release(root):
     with machine(h200()), pytest.raises(OutsideError, match="vllm is not installed"):
         validator.validate(root, Asked("vllm"))
     assert tiny.files_of(root) == before
+
+
+def test_vllm_for_cpus_is_a_package_of_another_name(monkeypatch):
+    def version(name):
+        if name == "vllm-cpu":
+            return "0.32.0"
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(_packages, "version", version)
+    assert _packages.installed() == {"vllm": "0.32.0"}
 
 
 def test_a_process_tells_how_it_ended(tmp_path):

@@ -166,6 +166,15 @@ def test_requests_of_every_kind_reach_the_server_in_its_own_words(tmp_path):
     assert all(b["temperature"] == 0 for b in bodies)
 
 
+def test_no_prompt_is_timed_twice_for_a_server_keeps_what_it_has_read(root):
+    """vLLM answers the second time from its prefix cache: 512 tokens then take less than 32."""
+    with FakeOpenAI() as server:
+        validate(root, "--base-url", server.base)
+        asked = [body["messages"][-1]["content"] for _, body in server.requests if body.get("max_tokens") == 8]
+    assert len(asked) == 4
+    assert len({" ".join(text.split()[:3]) for text in asked}) == 4
+
+
 def test_a_tunnel_is_not_taken_for_this_machines_gpu(tmp_path, monkeypatch):
     """Too little of the GPU's memory is taken for the weights to be there."""
     root = release(tmp_path / "r", {"runtime": PROMISE})

@@ -67,6 +67,10 @@ def test_a_suite_of_ones_own_takes_the_place_of_the_default(tmp_path):
     ({"checks": [{"name": "a", "kind": "completion"}]}, "/validation/checks/0", "prompt"),
     ({"checks": [{"name": "a", "kind": "completion", "prompt": "b"}] * 2}, "/validation/checks/1/name", "used twice"),
     ({"takes": ["poems"]}, "/validation/takes/0", "poems"),
+    ({"limits": {"request_s": 1e300}}, "/validation/limits/request_s", "1000000000"),
+    ({"limits": {"start_s": -1}}, "/validation/limits/start_s", "0"),
+    ({"soak_s": 10**9}, "/validation/soak_s", "86400"),
+    ({"latency_tokens": [10**9]}, "/validation/latency_tokens/0", "1000000"),
     ({"not_required": [{"check": "load"}]}, "/validation/not_required/0", "reason"),
 ])  # fmt: skip
 def test_what_release_yaml_says_wrong_is_told_with_its_line(tmp_path, asked, pointer, words):
@@ -91,6 +95,16 @@ def test_a_suite_file_that_is_none_is_refused(tmp_path, data):
     made, done = built(tmp_path, {"suite": "own.json"}, own__json=data)
     assert (done.code, set(done.kinds)) == (1, {"suite-invalid"})
     assert not made.out.exists()
+
+
+def test_a_video_whose_frames_would_fill_the_memory_is_not_made(monkeypatch):
+    from hubrelease.engines import EngineFault, openai
+
+    engine = openai.OpenAI("http://127.0.0.1:1")
+    engine.suite = suites.suite_of({"requests": []}, lambda name: b"a" * 2**20)
+    asked = Request("v", "video", {"images": ["x.png"], "frames": 256, "messages": [{"role": "user", "content": "?"}]}, {})
+    with pytest.raises(EngineFault, match="more than 256 MiB"):
+        engine.pictures(asked)
 
 
 def test_build_then_validate_without_a_gpu_leaves_the_release_built(tmp_path):

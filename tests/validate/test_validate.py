@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import shlex
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 import tiny
 from fake_openai import FakeOpenAI
+from huggingface_hub._jobs_api import JobHardware
 from project import project
 from validating import CPU, PROMISE, REPORT, h200, kinds, machine, release, report, validate
 
-from hubrelease import suites, validator
+from hubrelease import jobs, suites, validator
 from hubrelease.engines import Answer, Facts
+from hubrelease.progress import SILENT
 from hubrelease.validated import Asked
 from hubrelease.verifier import verify
 from hubrelease.verify_release import PROVENANCE
+
+HF = Path(sys.executable).with_name("hf")
 
 
 class FakeEngine:
@@ -89,20 +97,68 @@ def test_without_a_gpu_it_says_what_is_missing_and_how_to_run_it_elsewhere(root)
     assert tiny.files_of(root) == before
 
 
+def commands(root, *words):
+    """The two commands as a shell takes them apart."""
+    return [shlex.split(line, comments=True) for line in validate(root, "--print-job", *words).good().value["commands"]]
+
+
 def test_the_job_is_a_command_that_a_shell_can_run(root):
-    done = validate(root, "--print-job").good()
-    job, docker = (shlex.split(line) for line in done.value["commands"])
+    job, docker = commands(root)
     assert job[:3] == ["hf", "jobs", "run"]
     assert docker[:4] == ["docker", "run", "--rm", "--gpus"]
     assert "hubrelease validate /release --runtime transformers --suite full" in job[-1]
-    assert f"{root.resolve()}:/release" in docker
+    assert f"type=bind,source={root.resolve()},target=/release" in docker
+    for script in (job[-1], docker[-1]):
+        subprocess.run(["sh", "-n", "-c", script], check=True)
 
 
-def test_the_jobs_hardware_is_of_the_promised_capability(tmp_path):
+@pytest.mark.parametrize(("promised", "flavor"), [("9.0", "h200"), ("12.0", "rtx-pro-6000")])
+def test_the_jobs_hardware_is_of_the_promised_capability_and_the_hubs_own_client_takes_the_command(tmp_path, promised, flavor):
+    """With --dry-run, which asks nobody."""
+    root = release(tmp_path / "r", {"runtime": PROMISE | {"compute_capabilities": [promised]}})
+    job, _ = commands(root)
+    assert (job[job.index("--flavor") + 1], job[job.index("sh") - 1]) == (flavor, PROMISE["image"])
+    done = subprocess.run([HF, "jobs", "run", "--dry-run", *job[3:]], capture_output=True, text=True, check=False)
+    assert (done.returncode, "Job not submitted" in done.stdout + done.stderr) == (0, True), done.stderr
+
+
+def test_every_flavor_is_one_of_the_hubs():
+    assert set(jobs.FLAVORS.values()) <= {hardware.value for hardware in JobHardware}
+
+
+def test_vllm_is_run_in_its_own_image_with_the_packages_that_it_has(root):
+    job, docker = commands(root, "--runtime", "vllm")
+    assert jobs.IMAGES["vllm"] in job
+    assert jobs.IMAGES["vllm"] in docker
+    assert "hubrelease[validate]" not in job[-1]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"runtime": PROMISE | {"image": "--privileged"}}, {"runtime": PROMISE | {"image": "a b"}}, {"name": "-x/y"}, {"name": "a/b;id"}],
+)
+def test_a_name_that_would_be_an_option_or_more_is_never_printed_as_a_command(tmp_path, change):
     root = release(tmp_path / "r", {"runtime": PROMISE})
-    job = shlex.split(validate(root, "--print-job").good().value["commands"][0])
-    assert job[job.index("--flavor") + 1] == "h200"
-    assert PROMISE["image"] in job
+    tiny.seal(root, {"runtime": PROMISE, **change})
+    done = validate(root, "--print-job")
+    assert (done.code, done.kinds) == (1, ["spec-invalid"])
+
+
+def test_a_comment_stays_one_line_whatever_the_release_says(tmp_path):
+    version = "1.0\ntouch pwned #"
+    root = release(tmp_path / "r")
+    tiny.seal(root, {"version": version})
+    found = jobs.lines(validator.opened(root, SILENT), "transformers", "full")
+    assert [line[0] for line in found] == ["#", "h", "#", "d"]
+    assert {len(line.splitlines()) for line in found} == {1}
+
+
+@pytest.mark.parametrize("name", ["a:b", "a,b", 'a"b,c', "a b'c"])
+def test_any_path_can_be_mounted(tmp_path, name):
+    root = release(tmp_path / name)
+    _, docker = commands(root)
+    row = docker[docker.index("--mount") + 1]
+    assert next(csv.reader([row])) == ["type=bind", f"source={root.resolve()}", "target=/release"]
 
 
 @pytest.mark.parametrize("words", [("--runtime", "openai"), ("--runtime", "transformers", "--base-url", "http://x"), ("--base-url", "x:1")])

@@ -1,6 +1,6 @@
 """Our own receipt of how near converted weights are to their reference (schemas/fidelity.schema.json).
 
-Perplexity of both over the same text, and how often both rank the same token first.
+Perplexity of both over the same text, or over the reference's own answers, and how often both rank the same token first.
 """
 
 from __future__ import annotations
@@ -57,8 +57,9 @@ def conditions(value: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         at = first_text(reference, "revision", "digest")
         yield "reference", f"{name} at {at[:12]}" if at else name
     if name := text(over.get("name")):
-        tokens = plain(over.get("tokens"))
-        yield "text", f"{name}, {tokens} tokens" if tokens else name
+        tokens, prompts = plain(over.get("tokens")), plain(mapping(value, "answers").get("prompts"))
+        of = f"{name}, the reference's greedy answers to {prompts} prompts" if prompts else name
+        yield "text", f"{of}, {tokens} tokens" if tokens else of
 
 
 ADAPTER = Fidelity()

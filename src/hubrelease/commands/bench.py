@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from hubrelease import api
+from hubrelease import api, greedy_answers
 from hubrelease import report as reports
 from hubrelease.commands.options import common
 from hubrelease.decisions.report import write
@@ -69,8 +69,8 @@ def run(
     """
     asked = Asked(Path(rows), base_url, Path(output), profile, concurrency, warm_up, limit, timeout, wait)
     done = run_rows(asked, reports.progress_for(quiet))
-    value = {"file": output, "rows": done.rows, "asked": done.asked, "statuses": dict(done.statuses), "reasons": dict(done.reasons)}
-    hint = f"hubrelease bench report --baseline BASELINE.jsonl --candidate {output}"
+    value = {"file": output, "rows": done.rows, "asked": done.asked, "seconds": round(done.seconds, 3), **done.tally.json}
+    hint = f"run another profile into another file, then: hubrelease bench report --baseline {output} --candidate OTHER.jsonl"
     return Outcome("bench run", done.exit, lines=list(run_summary(done, output)), value=value, hint=hint)
 
 
@@ -107,19 +107,31 @@ def report(baseline: str, candidate: str, output: str | None, exclude_unmatched:
 @COMMAND.command(epilog="Example: hubrelease bench fidelity out/fp8 --reference base --text book.txt -o receipts/fidelity.json")
 @click.argument("candidate", metavar="DIR")
 @click.option("--reference", required=True, metavar="DIR", help="The model that DIR was converted from; its tokenizer cuts the text.")
-@click.option("--text", required=True, metavar="FILE", help="UTF-8 text of some thousand tokens.")
+@click.option("--text", metavar="FILE", help="UTF-8 text of some thousand tokens that both models read.")
+@click.option("--prompts", metavar="FILE", help="Prompts, one JSON object a line: both models read what the reference answers to them.")
 @click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", help="Where both models run.")
-@click.option("--window", type=click.IntRange(2, 2**20), default=512, show_default=True, metavar="N", help="Tokens read at once.")
+@click.option("--window", type=click.IntRange(2, 2**20), metavar="N", help="Tokens of the text read at once (default: 512).")
+@click.option("--answer-tokens", type=click.IntRange(1, 2**16), metavar="N", help="At most so many an answer (default: 128).")
 @click.option("-o", "output", metavar="FILE", help="Write the receipt to FILE, as JSON for the card.")
 @common
 def fidelity(
-    candidate: str, reference: str, text: str, device: str, window: int, output: str | None, as_json: bool, quiet: bool
-) -> Outcome:
-    """Perplexity and top-1 agreement of a converted model against its reference, over one text.
+    candidate: str, reference: str, text: str | None, prompts: str | None, device: str, window: int | None, answer_tokens: int | None,
+    output: str | None, as_json: bool, quiet: bool,
+) -> Outcome:  # fmt: skip
+    """Perplexity and top-1 agreement of a converted model against its reference.
 
-    Needs torch and transformers, and compressed-tensors for most formats.
+    Both read one text (--text), or what the reference answers greedily to prompts (--prompts: {"prompt": …} or {"messages": […]}
+    a line). Needs torch and transformers, and compressed-tensors for most formats.
     """
-    made = compare(Path(candidate), Path(reference), text_of(Path(text)), device, window)
+    if (text is None) == (prompts is None):
+        raise click.UsageError("give one of --text and --prompts")
+    if (window is not None and text is None) or (answer_tokens is not None and prompts is None):
+        raise click.UsageError("--window belongs to --text, and --answer-tokens to --prompts")
+    progress = reports.progress_for(quiet)
+    if prompts is not None:
+        made = greedy_answers.compare(Path(candidate), Path(reference), Path(prompts), device, answer_tokens or 128, progress)
+    else:
+        made = compare(Path(candidate), Path(reference), text_of(Path(text or "")), device, window or 512, progress)
     if output is None:
         return Outcome("bench fidelity", lines=list(summary(made)), value={"receipt": made}, hint="keep it: add -o receipts/fidelity.json")
     write(Path(output), made)

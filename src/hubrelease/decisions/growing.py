@@ -11,7 +11,6 @@ from __future__ import annotations
 import fcntl
 import os
 import stat
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -23,6 +22,7 @@ from hubrelease.decisions.questions import Questions
 from hubrelease.decisions.records import MAX_LINE_BYTES, LineFault, Place, lines, record_of
 from hubrelease.decisions.rows import EVENTS, RowFault, row_of
 from hubrelease.decisions.served import differences
+from hubrelease.decisions.tally import Tally
 from hubrelease.errors import CheckFailed, OutsideError, Where, problem
 
 INVALID, OTHER = "decision-rows-invalid", "decision-run-other"
@@ -30,14 +30,13 @@ MEND = "choose another -o, or move that file away"
 
 
 class Growing:
-    """A rows file that this process alone writes. `rows` of it are there; `reasons` are those of rows that failed. Use `opened`."""
+    """A rows file that this process alone writes. `rows` of it are there. Use `opened`."""
 
     def __init__(self, path: Path, fd: int) -> None:
         self.path, self.fd = path, fd
         self.rows = 0
         self.ended = False
-        self.statuses: Counter[str] = Counter()
-        self.reasons: Counter[str] = Counter()
+        self.tally = Tally()
         self.lost: set[str] = set()  # rows at which the server went away in earlier sessions
         self.went = False  # it did so in the last one
 
@@ -68,9 +67,7 @@ class Growing:
             self.lost |= {str(record["lostRow"])} if "lostRow" in record else set()
             return
         self.rows += 1
-        self.statuses[record["status"]] += 1
-        if record["status"] != "ok":
-            self.reasons[str(record.get("reason", ""))] += 1
+        self.tally.count(record)
 
     # ------------------------------------------------------------------------------------------------------ going on
 

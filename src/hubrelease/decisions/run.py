@@ -9,7 +9,7 @@ becomes a failed one. So after such an end rows are asked one at a time until al
 from __future__ import annotations
 
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -22,8 +22,9 @@ from hubrelease.decisions.client import Client, NoReply
 from hubrelease.decisions.growing import Growing
 from hubrelease.decisions.questions import Question, Questions
 from hubrelease.decisions.records import Place
-from hubrelease.decisions.rows import EVENTS, SESSION, STATUSES, RowFault, row_of
+from hubrelease.decisions.rows import EVENTS, SESSION, RowFault, row_of
 from hubrelease.decisions.sampling import Sampler
+from hubrelease.decisions.tally import Tally
 from hubrelease.errors import Exit, OutsideError, problem
 from hubrelease.progress import SILENT, Progress
 from hubrelease.verify_release import printable
@@ -57,14 +58,13 @@ class Done:
 
     rows: int
     asked: int
-    statuses: Counter[str]
-    reasons: Counter[str]
+    tally: Tally
     seconds: float
 
     @property
     def exit(self) -> Exit:
         """Failed rows are results; a run without one answer is none."""
-        return Exit.GOOD if self.statuses["ok"] else Exit.BAD
+        return Exit.GOOD if self.tally.statuses["ok"] else Exit.BAD
 
 
 class Lost(Exception):
@@ -80,13 +80,13 @@ def run(asked: Asked, progress: Progress = SILENT) -> Done:
     began = time.monotonic()
     client = Client(asked.base_url, asked.timeout_s)
     with questions.opened(asked.rows, asked.limit) as rows:
-        told = served.facts(client, asked.wait_s)
+        told = served.facts(client, asked.wait_s, progress)
         with growing.opened(asked.out, served.header(told, rows, asked.concurrency, asked.profile, client), rows) as file:
             before = file.rows
             if not file.ended:
                 with Sampler(client.on_this_machine, served.device(told)) as sampler:
                     Session(asked, client, told, rows, file, sampler, progress).run()
-            return Done(len(rows), file.rows - before, Counter(file.statuses), Counter(file.reasons), time.monotonic() - began)
+            return Done(len(rows), file.rows - before, file.tally, time.monotonic() - began)
 
 
 @dataclass
@@ -107,6 +107,8 @@ class Session:
         """Asks everything and writes the last session line."""
         try:
             if self.file.rows < len(self.questions):
+                if self.file.rows:
+                    self.progress.note(f"going on: {self.file.rows:,} of {len(self.questions):,} rows are there")
                 self.alone_until = self.file.rows + AHEAD * self.asked.concurrency if self.file.went else 0
                 self.warm_up()
                 self.ask_all()
@@ -211,13 +213,9 @@ class Session:
 
 
 def summary(done: Done, output: str) -> Iterator[str]:
-    """A run in a few lines."""
-    counts = ", ".join(f"{status} {done.statuses[status]:,}" for status in STATUSES if done.statuses[status])
-    yield f"{output}: {done.rows:,} rows ({counts}); {done.asked:,} of them asked now, in {clock(done.seconds)}"
-    for reason, count in done.reasons.most_common(5):
-        yield f"  {count:,} x {reason}"
-    if len(done.reasons) > 5:
-        yield f"  and {len(done.reasons) - 5:,} other reasons; each row has its own"
+    """A run in a few lines, for people."""
+    yield f"{output}: {done.rows:,} rows ({done.tally.counts}); {done.asked:,} of them asked now, in {clock(done.seconds)}"
+    yield from done.tally.lines()
 
 
 def clock(seconds: float) -> str:

@@ -17,9 +17,10 @@ from hubrelease.decisions.client import Client, NoReply
 from hubrelease.decisions.questions import Questions
 from hubrelease.decisions.rows import RUN, said
 from hubrelease.errors import OutsideError, problem
+from hubrelease.progress import SILENT, Progress
 from hubrelease.verify_release import strict_json
 
-IDENTITY = ("model", "revision", "payloadDigest", "adapter", "runtime", "backend", "profile", "prompt_layout", "readout_codes",
+IDENTITY = ("model", "version", "revision", "payloadDigest", "adapter", "runtime", "backend", "profile", "prompt_layout", "readout_codes",
             "max_options", "max_tokens", "max_images", "calibration_version", "device", "versions")  # fmt: skip
 MAX_FACTS_BYTES, MAX_DEPTH = 2**16, 16
 LOOK_S = 10.0
@@ -28,13 +29,16 @@ MEND = "start the server, see that it answers GET /v1/models, then run the same 
 Facts = dict[str, Any]
 
 
-def facts(client: Client, wait_s: float = 0) -> Facts:
+def facts(client: Client, wait_s: float = 0, progress: Progress = SILENT) -> Facts:
     """What the server tells of itself once it is ready, which is waited for. OutsideError with the last reason."""
-    until = time.monotonic() + wait_s
+    until, told = time.monotonic() + wait_s, ""
     while True:
         found = look(client)
         if isinstance(found, dict):
             return found
+        if wait_s and found != told:
+            progress.note(f"waiting up to {wait_s:g} s: the server at {place(client)} {found}")
+            told = found
         if time.monotonic() >= until:
             raise OutsideError(problem(KIND, place(client), found, MEND))
         time.sleep(min(1.0, max(0.0, until - time.monotonic())))

@@ -1,36 +1,37 @@
 """JSON over HTTP with the standard library: bounded in bytes and in time, and with one kind of fault for everything that can go wrong.
 
-A socket's timeout is one of silence; a server that sends a byte now and then is stopped by the deadline of the whole.
+A socket's timeout is one of silence; a server that sends a byte now and then is stopped by the deadline of the whole, when
+the connection is shut down under whoever reads from it.
 """
 
 from __future__ import annotations
 
 import http.client
 import json
-import math
+import socket
+import threading
 from collections.abc import Iterator, Mapping
 from time import monotonic
 from typing import Any
-from urllib.parse import urlsplit
 
 from hubrelease import canonical
+from hubrelease.decisions.client import address, shut
 from hubrelease.engines import EngineFault
 
 MAX_BYTES = 32 * 2**20
 MAX_LINE = 2**20
 CHUNK = 2**16
+MAX_DEPTH = 64
+MAX_WAIT_S = 1e6
 GONE = (ConnectionError, http.client.RemoteDisconnected, http.client.IncompleteRead)
 
 
 class Client:
-    """Calls below one address, such as http://127.0.0.1:8000."""
+    """Calls below one address, such as http://127.0.0.1:8000. SpecError for what is none."""
 
     def __init__(self, base: str) -> None:
-        parts = urlsplit(base)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise EngineFault(f"{base[:200]!r} is no http:// or https:// address", ended=True)
-        self.secure, self.host, self.port = parts.scheme == "https", parts.hostname, parts.port
-        self.path = parts.path.rstrip("/").removesuffix("/v1")
+        self.secure, self.host, self.port, path = address(base)
+        self.path = path.removesuffix("/v1")
 
     def call(self, path: str, body: Mapping[str, Any] | None, timeout_s: float) -> Any:
         """The JSON value of an answer with status 200. EngineFault for everything else."""
@@ -54,11 +55,19 @@ class Exchange:
 
     def __init__(self, client: Client, path: str, body: Mapping[str, Any] | None, timeout_s: float) -> None:
         self.client, self.path, self.body = client, client.path + path, body
-        self.timeout_s, self.deadline = timeout_s, monotonic() + timeout_s
+        self.timeout_s = max(0.05, min(timeout_s, MAX_WAIT_S))
+        self.deadline = monotonic() + self.timeout_s
         kind = http.client.HTTPSConnection if client.secure else http.client.HTTPConnection
-        self.connection = kind(client.host, client.port, timeout=max(0.05, timeout_s))
+        self.connection = kind(client.host, client.port, timeout=self.timeout_s)
+        self.timer = threading.Timer(self.timeout_s, self.expire)
+        self.timer.daemon = True
+
+    def expire(self) -> None:
+        if isinstance(sock := self.connection.sock, socket.socket):
+            shut(sock)
 
     def __enter__(self) -> Exchange:
+        self.timer.start()
         try:
             data = None if self.body is None else canonical.compact(self.body)
             headers = {"accept": "application/json", **({"content-type": "application/json"} if data is not None else {})}
@@ -68,11 +77,15 @@ class Exchange:
                 said = self.response.read(2000).decode("utf-8", "replace")
                 raise EngineFault(f"{self.path} answered {self.response.status}: {' '.join(said.split())[:300]}")
         except (OSError, http.client.HTTPException, EngineFault) as error:
-            self.connection.close()
+            self.close()
             raise self.fault(error) from None
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.timer.cancel()
         self.connection.close()
 
     def whole(self) -> bytes:
@@ -91,6 +104,8 @@ class Exchange:
                 yield piece
         except (OSError, http.client.HTTPException) as error:
             raise self.fault(error) from None
+        if monotonic() >= self.deadline:
+            raise self.fault(TimeoutError())
         if (self.response.length or 0) > 0:
             raise EngineFault("the connection broke off in the middle of an answer")
 
@@ -106,7 +121,7 @@ class Exchange:
     def fault(self, error: BaseException) -> EngineFault:
         if isinstance(error, EngineFault):
             return error
-        if isinstance(error, TimeoutError):
+        if isinstance(error, TimeoutError) or monotonic() >= self.deadline:
             return EngineFault(f"{self.path} did not answer within {self.timeout_s:g} s")
         if isinstance(error, ConnectionRefusedError):
             return EngineFault(f"nothing listens at {self.client.host}:{self.client.port}", ended=True)
@@ -116,11 +131,18 @@ class Exchange:
 
 
 def parsed(data: bytes) -> Any:
+    """The value of an answer that came with status 200. EngineFault for what is no JSON, or too deep for those who read it later."""
     try:
-        return json.loads(data)
+        value = json.loads(data)
     except (ValueError, RecursionError):
         raise EngineFault(f"answered 200 with what is no JSON: {data[:80].decode('utf-8', 'replace')!r}") from None
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        level = [child for one in level for child in children(one)]
+        if not level:
+            return value
+    raise EngineFault("answered 200 with JSON that is nested too deeply")
 
 
-def finite(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+def children(value: Any) -> Iterator[Any]:
+    return iter(value.values() if isinstance(value, dict) else value if isinstance(value, list) else ())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -14,6 +15,10 @@ from pathlib import Path
 from hubrelease.engines import EngineFault
 
 PATIENCE_S = 20.0
+TAIL_BYTES = 2**17  # vLLM's first error stands a hundred lines before its last
+PREFIX = re.compile(r"^\([^)]* pid=\d+\) (?:[A-Z]+ [^]]*\] )?")  # vLLM's, of each line
+RAISED = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception): \S")
+SHOWN = 400
 
 
 def free_port() -> int:
@@ -49,11 +54,20 @@ class Process:
             said = f"signal {-code}" if code < 0 else f"exit code {code}"
             raise EngineFault(f"the server ended ({said}): {self.last_words()}", ended=True)
 
-    def last_words(self, shown: int = 400) -> str:
+    def wait(self, seconds: float) -> None:
+        """Until it has ended, or so long."""
+        with suppress(subprocess.TimeoutExpired):
+            self.child.wait(seconds)
+
+    def last_words(self) -> str:
+        """The first and the last error that it told of, else its last lines: a server's last error may only say that there was one."""
         size = self.log.seek(0, os.SEEK_END)
-        self.log.seek(max(0, size - 8192))
-        lines = [line.strip() for line in self.log.read().decode("utf-8", "replace").splitlines() if line.strip()]
-        return " | ".join(lines[-4:])[-shown:] or "it said nothing"
+        self.log.seek(max(0, size - TAIL_BYTES))
+        text = self.log.read().decode("utf-8", "replace")
+        lines = [line for raw in text.splitlines() if (line := PREFIX.sub("", raw).strip())]
+        raised = [n for n, line in enumerate(lines) if RAISED.match(line)]
+        told = dict.fromkeys([whole(lines, raised[0]), whole(lines, raised[-1])]) if raised else [" | ".join(lines[-4:])[-SHOWN:]]
+        return " | ".join(told) or "it said nothing"
 
     def end(self) -> None:
         """Asks, waits, then kills the whole session."""
@@ -66,3 +80,9 @@ class Process:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.child.pid, signal.SIGKILL)  # children that outlived it
         self.log.close()
+
+
+def whole(lines: list[str], number: int) -> str:
+    """An error, with the lines after it that it announces."""
+    more = lines[number + 1 : number + 3] if lines[number].endswith(":") else []
+    return " ".join([lines[number], *more])[:SHOWN]

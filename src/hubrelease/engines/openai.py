@@ -21,6 +21,8 @@ from hubrelease.suites import Request, Suite
 POLL_S = 0.25
 TOLD = ("owned_by", "max_model_len")  # vLLM's `root` is a path of its machine
 NOT_READY = "did not get ready"
+MAX_NAME, MAX_VIDEO_BYTES = 1000, 256 * 2**20
+MOST = 2**53
 
 
 class OpenAI:
@@ -57,9 +59,9 @@ class OpenAI:
             try:
                 value = self.client.call("/v1/models", None, max(0.1, min(10, deadline - monotonic())))
                 rows = value.get("data") if isinstance(value, dict) else None
-                if isinstance(rows, list) and rows and isinstance(rows[0], dict) and isinstance(rows[0].get("id"), str):
+                if isinstance(rows, list) and rows and isinstance(rows[0], dict) and is_name(rows[0].get("id")):
                     return rows
-                last = "its /v1/models lists no model"
+                last = "its /v1/models lists no model" if not rows else "its /v1/models names a model that can't be asked for"
             except EngineFault as fault:
                 last = fault.message
             if monotonic() + POLL_S > deadline:
@@ -80,8 +82,7 @@ class OpenAI:
             value = self.client.call("/tokenize", {"model": self.model, "prompt": text}, self.timeout_s)
         except EngineFault:
             return None
-        found = value.get("count") if isinstance(value, dict) else None
-        return found if type(found) is int else None
+        return whole(value.get("count")) if isinstance(value, dict) else None
 
     def close(self) -> None:
         """Nothing was started."""
@@ -95,9 +96,13 @@ class OpenAI:
                 return streamed(self.client.stream(path, {**body, "stream": True}, self.timeout_s), began)
             value = self.client.call(path, {**body, **self.logprobs(path)}, self.timeout_s)
             return answer_of(value, monotonic() - began)
-        except EngineFault:
-            self.alive()
+        except EngineFault as fault:
+            self.look(fault)
             raise
+
+    def look(self, fault: EngineFault) -> None:
+        """Raises EngineFault where the fault was the server's end."""
+        self.alive()
 
     def logprobs(self, path: str) -> dict[str, Any]:
         return {"logprobs": True} if path.endswith("chat/completions") else {"logprobs": 1}
@@ -119,7 +124,10 @@ class OpenAI:
         assert self.suite is not None
         coded = [base64.b64encode(self.suite.picture(name)).decode() for name in request.body.get("images", ())]
         if request.kind == "video":
-            frames = ",".join(coded * (int(request.body.get("frames", len(coded))) // max(1, len(coded))))
+            times = int(request.body.get("frames", len(coded))) // max(1, len(coded))
+            if times * sum(map(len, coded)) > MAX_VIDEO_BYTES:
+                raise EngineFault(f"the frames of the video are more than {MAX_VIDEO_BYTES >> 20} MiB")
+            frames = ",".join(coded * times)
             return [{"type": "video_url", "video_url": {"url": f"data:video/jpeg;base64,{frames}"}}]
         return [{"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}} for data in coded]
 
@@ -136,7 +144,11 @@ def first_choice(value: Any) -> dict[str, Any]:
 
 
 def is_plain(value: object) -> bool:
-    return type(value) is int or (isinstance(value, str) and len(value) <= 200)
+    return whole(value) is not None or (isinstance(value, str) and len(value) <= 200)
+
+
+def is_name(value: object) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= MAX_NAME and value.isprintable()
 
 
 def text_of(value: object) -> str:
@@ -165,7 +177,8 @@ def answer_of(value: Any, seconds: float) -> Answer:
 
 
 def whole(value: object) -> int | None:
-    return value if type(value) is int else None
+    """A count, where it is one."""
+    return value if type(value) is int and 0 <= value < MOST else None
 
 
 def tool_of(calls: object) -> Mapping[str, Any] | None:
@@ -188,7 +201,7 @@ def logprobs_of(value: object) -> tuple[float, ...] | None:
     if not isinstance(rows, list) or not rows:
         return None
     found = [row.get("logprob") if isinstance(row, dict) else row for row in rows]
-    return tuple(float(one) if isinstance(one, (int, float)) else math.nan for one in found)
+    return tuple(float(one) if isinstance(one, (int, float)) and abs(one) < MOST else math.nan for one in found)
 
 
 def streamed(events: Iterator[Any], began: float) -> Answer:

@@ -10,10 +10,12 @@ import base64
 import sys
 import tempfile
 from collections.abc import Mapping
+from itertools import islice
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
+from hubrelease import canonical
 from hubrelease.engines import Answer, EngineFault, Facts
 from hubrelease.engines._http import Client
 from hubrelease.engines._packages import installed
@@ -23,9 +25,10 @@ from hubrelease.release import Release
 from hubrelease.suites import Request, Suite
 
 POLL_S = 0.25
-TOLD = ("profile", "max_tokens", "max_options", "calibration_version", "graphs")
+TOLD = ("version", "payloadDigest", "profile", "max_tokens", "max_options", "calibration_version", "graphs")
 PARTS = ("runtime/server/", "runtime/engine/", "runtime/kernels/")
 ALONE = ("runtime/verify_release.py", "runtime/entrypoint.py")
+MAX_PACKAGES, MAX_TOLD_BYTES = 40, 4096
 MAX_CODE_BYTES, MAX_TOKENIZER_BYTES = 16 * 2**20, 64 * 2**20
 
 
@@ -84,12 +87,17 @@ class SM120:
         backend = as_mapping(self.told.get("backend"))
         linear = backend.get("linear")
         steps = linear.get("steps") if isinstance(linear, dict) else None
-        named = ", ".join(str(s.get("backend")) for s in steps if isinstance(s, dict)) if isinstance(steps, list) else str(linear)
-        backends = {"linear": named, **{k: str(v)[:80] for k, v in backend.items() if k in ("attention", "deltaRule")}}
+        named = (
+            ", ".join(dict.fromkeys(str(s.get("backend")) for s in steps if isinstance(s, dict)))
+            if isinstance(steps, list)
+            else str(linear)
+        )
+        backends = {"linear": named[:300], **{k: str(v)[:80] for k, v in backend.items() if k in ("attention", "deltaRule")}}
         versions = as_mapping(self.told.get("versions"))
-        packages = {**({} if self.is_running else installed()), **{str(k): str(v)[:40] for k, v in versions.items() if isinstance(v, str)}}
-        kept: dict[str, Any] = {key: self.told[key] for key in TOLD if key in self.told}
-        self_test = linear.get("selfTest") if isinstance(linear, dict) else None
+        told = {str(k)[:80]: v[:40] for k, v in islice(versions.items(), MAX_PACKAGES) if isinstance(v, str)}
+        packages = {**({} if self.is_running else installed()), **told}
+        kept: dict[str, Any] = {key: self.told[key] for key in TOLD if is_small(self.told.get(key))}
+        self_test = linear.get("selfTest") if isinstance(linear, dict) and is_small(linear.get("selfTest")) else None
         return Facts("sm120", packages.pop("engine", None), packages, backends, {**kept, **({"selfTest": self_test} if self_test else {})})
 
     def count(self, text: str) -> int | None:
@@ -131,6 +139,11 @@ class SM120:
         if self.scratch:
             self.scratch.cleanup()
             self.scratch = None
+
+
+def is_small(value: Any) -> bool:
+    """Something that a report has room for."""
+    return value is not None and len(canonical.compact(value)) <= MAX_TOLD_BYTES
 
 
 def copied(release: Release, place: Path) -> Path:

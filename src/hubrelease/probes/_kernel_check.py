@@ -20,7 +20,7 @@ def main(runtime: str, shapes: list[list[int]]) -> dict[str, Any]:
     linear = kernels.linear
     capability = torch.cuda.get_device_capability() if torch.cuda.is_available() else None
     found: dict[str, list[dict[str, Any]]] = {}
-    for backend in dict.fromkeys(name for steps in linear.candidates("auto", capability)[:1] for _, name in steps):
+    for backend in linear.first_choice(capability):
         found[backend] = [checked(kernels, backend, capability, n, k) for n, k in shapes]
     return {"backends": found}
 

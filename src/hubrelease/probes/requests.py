@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
-from hubrelease import judging, long_prompts
+from hubrelease import canonical, judging, long_prompts
 from hubrelease.engines import Answer, EngineFault
 from hubrelease.probes import FAIL, PASS, SKIPPED, Probe, Row, Session, rounded
 from hubrelease.suites import Request
@@ -59,14 +60,28 @@ def measured_of(answer: Answer) -> dict[str, Any]:
     found |= {"output": plain.text[:SHOWN]} if plain.decisions is None else {"answers": decided(plain)}
     found |= {"promptTokens": plain.prompt_tokens} if plain.prompt_tokens is not None else {}
     found |= {"tokens": plain.tokens} if plain.tokens is not None else {}
-    found |= {"tool": dict(plain.tool)} if plain.tool else {}
+    found |= {"tool": told_tool(plain.tool)} if plain.tool else {}
     return found | ({"reasoning": plain.reasoning[:SHOWN]} if plain.reasoning else {})
+
+
+def told_tool(tool: Mapping[str, Any]) -> dict[str, Any]:
+    """Name and arguments, these as text where they are long."""
+    arguments = tool["arguments"]
+    long = arguments is not None and len(text := json_text(arguments)) > SHOWN
+    return {"name": str(tool["name"])[:SHOWN], "arguments": text[:SHOWN] if long else arguments}
+
+
+def json_text(value: Any) -> str:
+    try:
+        return canonical.compact(value).decode("utf-8", "replace")
+    except (ValueError, RecursionError):
+        return "arguments that can't be written down".ljust(SHOWN + 1)
 
 
 def decided(answer: Answer) -> dict[str, Any]:
     """{question: its answer in a word, and the probability of that}."""
     found: dict[str, Any] = {}
-    for name, row in (answer.decisions or {}).items():
+    for name, row in islice((answer.decisions or {}).items(), SHOWN):
         if isinstance(row, dict):
             chances = [p for p in judging.distribution(row) if judging.is_share(p)]
             found[str(name)[:64]] = {"answer": safe_verdict(row), "highest": rounded(max(chances, default=0.0))}

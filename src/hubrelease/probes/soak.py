@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from itertools import cycle
+from itertools import count, cycle
 from time import monotonic
 from typing import Any
 
@@ -26,7 +26,7 @@ def skip(session: Session) -> str | None:
 def run(session: Session) -> Iterator[Row]:
     kind = kind_of(session)
     assert kind is not None
-    sizes = cycle(request_of(kind, size) for size in session.suite.latency_tokens or (32,))
+    sizes = (request_of(kind, size, which) for which, size in zip(count(), cycle(session.suite.latency_tokens or (32,)), strict=False))
     widths = cycle((1,) if isinstance(session.engine, Transformers) else WIDTHS)  # a model in this process answers one at a time
     failures: list[str] = []
     asked, began = 0, monotonic()
