@@ -28,6 +28,7 @@ from runtime.engine.graphs import Graphs
 from runtime.engine.load import linear_shapes
 from runtime.engine.model import build
 from runtime.kernels import dispatch, linear, linear_backends, reference
+from runtime.kernels.product import Product
 from runtime.kernels.sm89_fp8_act_quant import act_quant
 from runtime.kernels.sm89_fp8_norm_quant import add_norm, swiglu
 
@@ -231,7 +232,9 @@ def gemm():
             }
             for backend, name in FP8_NAMES.items():
                 product = getattr(linear_backends, backend)
-                calls[name] = lambda fp8=fp8, c=codes, s=scale, product=product: [product(c, s, w, ws, partial=True) for w, ws in fp8]
+                calls[name] = lambda fp8=fp8, c=codes, s=scale, product=product: [
+                    product(Product(c, s, w, ws, partial=True)) for w, ws in fp8
+                ]
             shapes[f"{n}x{k}"] = {name: timed(call) / copies * 1e3 for name, call in calls.items()}
             row["auto"] += shapes[f"{n}x{k}"][FP8_NAMES[plan.pick(m, n)[0]]] * count / 1e3
             for name, us in shapes[f"{n}x{k}"].items():
@@ -271,7 +274,7 @@ def compile_sweep():
     weight = block_fp8(torch.randn(256, 512, device=DEVICE, dtype=torch.bfloat16))
     adapter = adapter_inputs(128, 256)
     for sizes in distinct[own::of]:
-        block_gemm.fp8_block_gemm(codes, scale, *weight, partial=True, sizes=sizes, **adapter)
+        block_gemm.fp8_block_gemm(Product(codes, scale, *weight, partial=True, **adapter), sizes)
     return len(distinct[own::of])
 
 
@@ -294,7 +297,7 @@ def sweep():
             for sizes in sweep_sizes(m, n):
 
                 def call(sizes=sizes, codes=codes, scale=scale, fp8=fp8, adapter=adapter):
-                    return [block_gemm.fp8_block_gemm(codes, scale, w, ws, partial=True, sizes=sizes, **adapter) for w, ws in fp8]
+                    return [block_gemm.fp8_block_gemm(Product(codes, scale, w, ws, partial=True, **adapter), sizes) for w, ws in fp8]
 
                 found.append((timed(call, 5) / copies * 1e3, sizes))
             found.sort(key=lambda pair: pair[0])

@@ -18,6 +18,7 @@ import torch
 from . import reference
 from .dispatch import SM120, Capability, MissingPath, find
 from .linear_backends import add_lora
+from .product import Product
 
 Pending = tuple[torch.Tensor, torch.Tensor | None] | None  # (t, up) of an adapter's product that isn't in the output yet
 Quant = bool | Literal["columns"]  # no codes, codes and scales, the same with the scales transposed in memory
@@ -88,7 +89,7 @@ class Linear:
             return add_lora(reference.product(activation.x, self.weight), t, self.up, self.ends)
         assert self.plan is not None
         _, backend = self.plan.pick(activation.x.shape[0], self.weight.shape[0])
-        return backend(activation.codes, activation.scale, self.weight, self.scale, t, self.up, self.ends, partial)
+        return backend(Product(activation.codes, activation.scale, self.weight, self.scale, t, self.up, self.ends, partial))
 
     def deferred(self, activation: Activation, t: torch.Tensor | None) -> tuple[torch.Tensor, Pending]:
         """(M, N), and what the reader has yet to add where the backend would need a pass of its own for the adapter."""
@@ -144,10 +145,10 @@ def self_test(function: Any, weights: Iterable[tuple[torch.Tensor, torch.Tensor]
             codes, x_scale = reference.act_quant(x.to(torch.bfloat16))
             want = reference.fp8_block_gemm(codes, x_scale, weight, scale)
             out = torch.full((m, weight.shape[0]), torch.nan, dtype=torch.bfloat16, device=weight.device)
-            worst = max(worst, checked(function(codes, x_scale, weight, scale, out=out), want))
+            worst = max(worst, checked(function(Product(codes, x_scale, weight, scale, out=out)), want))
             x_scale = x_scale.t().contiguous().t()  # the other layout
             t, up = (torch.randn(rows, 16, device=weight.device, generator=generator).bfloat16() for rows in (m, weight.shape[0]))
-            parts = function(codes, x_scale, weight, scale, t=t, up=up, partial=True)
+            parts = function(Product(codes, x_scale, weight, scale, t, up, partial=True))
             want += t.float() @ up.float().t()
             checked(parts.sum(0) if parts.dim() == 3 else parts, want, 2 * TOLERANCE)  # rounded to BF16 twice, by some backends
     return worst

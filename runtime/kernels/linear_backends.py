@@ -1,10 +1,7 @@
-"""The backends of a block-FP8 linear: one function each, same signature, chosen by name through dispatch.py.
+"""The backends of a block-FP8 linear: one function of a Product each, chosen by name through dispatch.py.
 
-    backend(activation codes, scales, weight, weight scales, t, up, ends, partial, out) → (M, N) BF16 or FP32 parts (P, M, N)
-
-`t` and `up` are the adapter's: t = x A^T of all parts side by side, up one stacked (N, rank) matrix, scaled. `out` (M, N) is
-written where the kernel takes one: the self-test poisons it. A backend that
-can't take the adapter's product into its own kernel adds it afterwards, part by part.
+They give (M, N) in BF16, or FP32 parts (P, M, N). A backend that can't take the adapter's product into its own kernel adds it
+afterwards, part by part.
 """
 
 from __future__ import annotations
@@ -14,8 +11,7 @@ from typing import Any
 import torch
 
 from . import reference
-
-Ends = tuple[int, ...]  # first column of each part after the first
+from .product import Ends, Product
 
 
 def add_lora(y: torch.Tensor, t: torch.Tensor | None, up: torch.Tensor | None, ends: Ends) -> torch.Tensor:
@@ -30,79 +26,33 @@ def add_lora(y: torch.Tensor, t: torch.Tensor | None, up: torch.Tensor | None, e
     return y
 
 
-def torch_reference(
-    codes: torch.Tensor,
-    scale: torch.Tensor,
-    weight: torch.Tensor,
-    weight_scale: torch.Tensor,
-    t: torch.Tensor | None = None,
-    up: torch.Tensor | None = None,
-    ends: Ends = (),
-    partial: bool = False,
-    out: torch.Tensor | None = None,
-) -> torch.Tensor:
+def torch_reference(p: Product) -> torch.Tensor:
     """FP32 arithmetic in torch; slow, right, anywhere."""
-    y = reference.fp8_block_gemm(codes, scale, weight, weight_scale)
-    return add_lora(y, None if t is None else t.float(), None if up is None else up.float(), ends).to(torch.bfloat16)
+    y = reference.fp8_block_gemm(p.codes, p.scale, p.weight, p.weight_scale)
+    return add_lora(y, None if p.t is None else p.t.float(), None if p.up is None else p.up.float(), p.ends).to(torch.bfloat16)
 
 
-def triton(
-    codes: torch.Tensor,
-    scale: torch.Tensor,
-    weight: torch.Tensor,
-    weight_scale: torch.Tensor,
-    t: torch.Tensor | None = None,
-    up: torch.Tensor | None = None,
-    ends: Ends = (),
-    partial: bool = False,
-    out: torch.Tensor | None = None,
-) -> torch.Tensor:
+def triton(p: Product) -> torch.Tensor:
     """Our kernel; the adapter's product in its tail, K cut where `partial` allows it."""
     from .sm89_fp8_block_gemm import fp8_block_gemm
 
-    return fp8_block_gemm(codes, scale, weight, weight_scale, t=t, up=up, ends=two(ends), partial=partial, out=out)
+    return fp8_block_gemm(p)
 
 
-def triton_sm90(
-    codes: torch.Tensor,
-    scale: torch.Tensor,
-    weight: torch.Tensor,
-    weight_scale: torch.Tensor,
-    t: torch.Tensor | None = None,
-    up: torch.Tensor | None = None,
-    ends: Ends = (),
-    partial: bool = False,
-    out: torch.Tensor | None = None,
-) -> torch.Tensor:
+def triton_sm90(p: Product) -> torch.Tensor:
     """The same with Hopper's tensor memory accelerator."""
     from .sm90_fp8_block_gemm import fp8_block_gemm
 
-    return fp8_block_gemm(codes, scale, weight, weight_scale, t=t, up=up, ends=two(ends), partial=partial, out=out)
+    return fp8_block_gemm(p)
 
 
-def two(ends: Ends) -> tuple[int, int]:
-    """The first columns of the second and third part; far away where there is none."""
-    first, second = (*ends, 1 << 30, 1 << 30)[:2]
-    return first, second
-
-
-def cutlass_sm120(
-    codes: torch.Tensor,
-    scale: torch.Tensor,
-    weight: torch.Tensor,
-    weight_scale: torch.Tensor,
-    t: torch.Tensor | None = None,
-    up: torch.Tensor | None = None,
-    ends: Ends = (),
-    partial: bool = False,
-    out: torch.Tensor | None = None,
-) -> torch.Tensor:
+def cutlass_sm120(p: Product) -> torch.Tensor:
     """FlashInfer's CUTLASS kernel; the adapter's product after it."""
     from .sm120_cutlass import gemm
 
-    if out is None:
-        out = torch.empty(codes.shape[0], weight.shape[0], dtype=torch.bfloat16, device=codes.device)
-    return add_lora(gemm(codes, scale.contiguous(), weight, weight_scale, out), t, up, ends)
+    m, n, _ = p.shape
+    out = torch.empty(m, n, dtype=torch.bfloat16, device=p.codes.device) if p.out is None else p.out
+    return add_lora(gemm(p.codes, p.scale.contiguous(), p.weight, p.weight_scale, out), p.t, p.up, p.ends)
 
 
 _columns: dict[int, tuple[Any, torch.Tensor]] = {}  # weight scales in torch's padded column-major form, made once a weight
@@ -119,27 +69,17 @@ def column_scale(weight_scale: torch.Tensor) -> torch.Tensor:
     return _columns[key][1]
 
 
-def torch_sm90(
-    codes: torch.Tensor,
-    scale: torch.Tensor,
-    weight: torch.Tensor,
-    weight_scale: torch.Tensor,
-    t: torch.Tensor | None = None,
-    up: torch.Tensor | None = None,
-    ends: Ends = (),
-    partial: bool = False,
-    out: torch.Tensor | None = None,
-) -> torch.Tensor:
+def torch_sm90(p: Product) -> torch.Tensor:
     """cuBLASLt's 1 x 128 by 128 x 128 product (SM90 only); M is padded to a multiple of 4, the adapter's product after it."""
     from torch.nn.functional import ScalingType, scaled_mm
 
-    m = codes.shape[0]
+    m, codes, scale = p.codes.shape[0], p.codes, p.scale
     if m % 4:
         codes = torch.nn.functional.pad(codes.view(torch.uint8), (0, 0, 0, -m % 4)).view(codes.dtype)
         scale = torch.nn.functional.pad(scale, (0, 0, 0, -m % 4))
     rows = scale if scale.stride(0) == 1 else scale.t().contiguous().t()
     y = scaled_mm(
-        codes, weight.t(), rows, ScalingType.BlockWise1x128, column_scale(weight_scale), ScalingType.BlockWise128x128,
+        codes, p.weight.t(), rows, ScalingType.BlockWise1x128, column_scale(p.weight_scale), ScalingType.BlockWise128x128,
         output_dtype=torch.bfloat16,
     )  # fmt: skip
-    return add_lora(y[:m], t, up, ends)
+    return add_lora(y[:m], p.t, p.up, p.ends)

@@ -12,10 +12,13 @@ tuned. Each entry stays within the 101,376 bytes of shared memory and the regist
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 import triton
 import triton.language as tl
+
+from .product import Product
 
 
 @triton.jit
@@ -101,37 +104,29 @@ def choose(table: Table, m: int, n: int) -> Sizes:
     return next(sizes for rows, columns, sizes in table if m <= rows and n >= columns)
 
 
-def output(m: int, n: int, splits: int, device: torch.device) -> torch.Tensor:
-    """BF16 (M, N), or FP32 (splits, M, N) whose sum over the first axis is the result."""
+def output(p: Product, splits: int) -> torch.Tensor:
+    """Room for BF16 (M, N), or for FP32 (splits, M, N) whose sum over the first axis is the result."""
+    m, n, _ = p.shape
+    if p.out is not None:
+        return p.out
     if splits > 1:
-        return torch.empty(splits, m, n, dtype=torch.float32, device=device)
-    return torch.empty(m, n, dtype=torch.bfloat16, device=device)
+        return torch.empty(splits, m, n, dtype=torch.float32, device=p.codes.device)
+    return torch.empty(m, n, dtype=torch.bfloat16, device=p.codes.device)
 
 
-def fp8_block_gemm(
-    codes: torch.Tensor,
-    scale: torch.Tensor,
-    weight: torch.Tensor,
-    weight_scale: torch.Tensor,
-    *,
-    t: torch.Tensor | None = None,
-    up: torch.Tensor | None = None,
-    ends: tuple[int, int] = (1 << 30, 1 << 30),
-    partial: bool = False,
-    out: torch.Tensor | None = None,
-    sizes: Sizes | None = None,
-) -> torch.Tensor:
-    """BF16 (M, N), or with `partial` FP32 (splits, M, N) whose sum over the first axis is the result.
-
-    N and K are multiples of 128. `ends` are the first columns of the second and third part of a concatenated weight.
-    """
-    (m, k), n = codes.shape, weight.shape[0]
-    sizes = sizes or choose(TABLE, m, n)
-    splits = sizes.splits if partial else 1
-    out = output(m, n, splits, codes.device) if out is None else out
-    fp8_block_gemm_kernel[(triton.cdiv(m, sizes.bm) * triton.cdiv(n, sizes.bn), splits)](
-        codes, weight, scale, weight_scale, out, codes if t is None else t, codes if up is None else up,
-        m, n, k, *scale.stride(), 0 if t is None else t.stride(0), *ends, BM=sizes.bm, BN=sizes.bn, SPLITS=splits,
-        RANK=0 if up is None else up.shape[1], GROUP_M=8, num_warps=sizes.warps, num_stages=sizes.stages,
+def launch(kernel: Any, operands: tuple[Any, Any], p: Product, sizes: Sizes) -> torch.Tensor:
+    """Runs a kernel over the tiles and cuts of a product; `operands` are codes and weight as the kernel reads them."""
+    m, n, k = p.shape
+    splits = sizes.splits if p.partial else 1
+    out = output(p, splits)
+    kernel[(triton.cdiv(m, sizes.bm) * triton.cdiv(n, sizes.bn), splits)](
+        *operands, p.scale, p.weight_scale, out, p.codes if p.t is None else p.t, p.codes if p.up is None else p.up,
+        m, n, k, *p.scale.stride(), 0 if p.t is None else p.t.stride(0), *p.two_ends, BM=sizes.bm, BN=sizes.bn, SPLITS=splits,
+        RANK=0 if p.up is None else p.up.shape[1], GROUP_M=8, num_warps=sizes.warps, num_stages=sizes.stages, maxnreg=sizes.registers,
     )  # fmt: skip
     return out
+
+
+def fp8_block_gemm(p: Product, sizes: Sizes | None = None) -> torch.Tensor:
+    """BF16 (M, N), or with p.partial FP32 (splits, M, N) whose sum over the first axis is the result. N, K: multiples of 128."""
+    return launch(fp8_block_gemm_kernel, (p.codes, p.weight), p, sizes or choose(TABLE, *p.shape[:2]))

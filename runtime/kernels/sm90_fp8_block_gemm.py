@@ -1,8 +1,8 @@
 """The block-FP8 GEMM of sm89_fp8_block_gemm for SM90: the same tiles and arithmetic, fetched by the tensor memory accelerator.
 
 Hopper's warp-group products read both operands from shared memory; descriptors bring whole tiles there without a thread
-computing addresses. The same table of tiles took a quarter less time than with pointers, summed over the model's linears at
-64, 256 and 512 rows (H200; bench/sm120_runtime.py, parts sweep and gemm). A tile's rows past the end are read as zeros.
+computing addresses. With the best tiles of each it took a quarter less time than with pointers, summed over the model's linears
+at 64, 256 and 512 rows (H200; bench/results/sm120-runtime-h200.json, tune). A tile's rows past the end are read as zeros.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import triton
 import triton.language as tl
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from .sm89_fp8_block_gemm import Sizes, Table, adapted, choose, output, tile_of
+from .product import Product
+from .sm89_fp8_block_gemm import Sizes, Table, adapted, choose, launch, tile_of
 
 
 @triton.jit(do_not_specialize=["M"])
@@ -56,28 +57,9 @@ TABLE: Table = (
 )
 
 
-def fp8_block_gemm(
-    codes: torch.Tensor,
-    scale: torch.Tensor,
-    weight: torch.Tensor,
-    weight_scale: torch.Tensor,
-    *,
-    t: torch.Tensor | None = None,
-    up: torch.Tensor | None = None,
-    ends: tuple[int, int] = (1 << 30, 1 << 30),
-    partial: bool = False,
-    out: torch.Tensor | None = None,
-    sizes: Sizes | None = None,
-) -> torch.Tensor:
+def fp8_block_gemm(p: Product, sizes: Sizes | None = None) -> torch.Tensor:
     """As sm89_fp8_block_gemm.fp8_block_gemm; codes and weight are contiguous."""
-    (m, k), n = codes.shape, weight.shape[0]
+    m, n, k = p.shape
     sizes = sizes or choose(TABLE, m, n)
-    splits = sizes.splits if partial else 1
-    out = output(m, n, splits, codes.device) if out is None else out
-    a, b = TensorDescriptor(codes, [m, k], [k, 1], [sizes.bm, 128]), TensorDescriptor(weight, [n, k], [k, 1], [sizes.bn, 128])
-    fp8_block_gemm_tma_kernel[(triton.cdiv(m, sizes.bm) * triton.cdiv(n, sizes.bn), splits)](
-        a, b, scale, weight_scale, out, codes if t is None else t, codes if up is None else up,
-        m, n, k, *scale.stride(), 0 if t is None else t.stride(0), *ends, BM=sizes.bm, BN=sizes.bn, SPLITS=splits,
-        RANK=0 if up is None else up.shape[1], GROUP_M=8, num_warps=sizes.warps, num_stages=sizes.stages, maxnreg=sizes.registers,
-    )  # fmt: skip
-    return out
+    a, b = TensorDescriptor(p.codes, [m, k], [k, 1], [sizes.bm, 128]), TensorDescriptor(p.weight, [n, k], [k, 1], [sizes.bn, 128])
+    return launch(fp8_block_gemm_tma_kernel, (a, b), p, sizes)

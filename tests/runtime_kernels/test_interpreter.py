@@ -16,6 +16,7 @@ from runtime.kernels import sm89_fp8_norm_quant as norm  # noqa: E402
 from runtime.kernels import sm90_fp8_block_gemm as sm90  # noqa: E402
 from runtime.kernels import smxx_bf16_attention as attention  # noqa: E402
 from runtime.kernels import smxx_bf16_delta as delta  # noqa: E402
+from runtime.kernels.product import Product  # noqa: E402
 
 pytestmark = pytest.mark.heavy
 TOLERANCE = 1e-5  # FP32 sums in another order; of the value, or of the largest one
@@ -81,7 +82,7 @@ def test_gemm_against_fp32(gemm, m, splits, columns):
     t, up = random(m, 3 * rank, seed=2), random(n, rank, seed=3)
     sizes = sm89.Sizes(32, 64, splits, 4, 2)
     out = torch.full((splits, m, n) if splits > 1 else (m, n), torch.nan)
-    got = gemm.fp8_block_gemm(codes, scale, weight, weight_scale, t=t, up=up, ends=(128, 256), partial=True, out=out, sizes=sizes)
+    got = gemm.fp8_block_gemm(Product(codes, scale, weight, weight_scale, t, up, (128, 256), partial=True, out=out), sizes)
     got = got.float().sum(0) if splits > 1 else got.float()
     want = reference.fp8_block_gemm(codes, scale, weight, weight_scale)
     for part in range(3):
