@@ -116,7 +116,7 @@ def test_the_templates_have_no_words_of_their_own() -> None:
         assert not re.findall(r"[A-Za-z]{3,}", re.sub(r"{#.*?#}|{%.*?%}|{{.*?}}", "", text, flags=re.S)), path.name
 
 
-MADE = ("relation_", "format_", "versus_", "footnote", "condition_", "plot_", "alt_")  # asked for by name in Python
+MADE = ("relation_", "format_", "versus_", "footnote", "condition_", "plot_", "alt_", "decisions_")  # asked for by name in Python
 
 
 def test_every_phrase_that_a_template_asks_for_is_there_and_the_others_are_gone() -> None:

@@ -9,7 +9,7 @@ from hubrelease.errors import Problem, Where, problem
 from hubrelease.strict_yaml import pointer_to
 
 Locate = Callable[[str], Where]
-BODIES = ("rows", "compare", "each")
+BODIES = ("rows", "compare", "each", "decisions")
 SOURCES = ("receipt", "payload", "lock", "spec", "figure", "compute")
 
 
@@ -45,9 +45,13 @@ def table_problems(table: Mapping[str, Any], at: str, locate: Locate) -> Iterato
     bodies = [key for key in BODIES if key in table]
     if len(bodies) != 1:
         message = f"the table has {' and '.join(bodies) or 'no rows'}"
-        yield problem("spec-invalid", locate(at), message, "give exactly one of rows, compare, each")
-    if "columns" not in table and "compare" not in table:
+        yield problem("spec-invalid", locate(at), message, f"give exactly one of {', '.join(BODIES)}")
+    if "decisions" in table and "columns" in table:
+        yield problem("spec-invalid", locate(f"{at}/columns"), "has no effect with `decisions`", "remove it")
+    if "columns" not in table and "compare" not in table and "decisions" not in table:
         yield problem("spec-invalid", locate(at), '"columns" is missing', "name the table's columns")
+    if "title" not in table and "decisions" not in table:
+        yield problem("spec-invalid", locate(at), '"title" is missing', "say what the table shows")
     for number, row in enumerate(table.get("rows", ())):
         for n, cell in enumerate(row):
             yield from cell_problems(cell, f"{at}/rows/{number}/{n}", locate, SOURCES)

@@ -30,7 +30,12 @@ class Words:
         self.say = Say(locale)
 
     def text(self, value: Any, pointer: str, *, prose: bool = False, in_cell: bool = False) -> Pieces:
-        """A text with its figures. In prose, text that a figure brings is escaped; elsewhere the template does so."""
+        """A text with its figures. In prose, text that a figure brings is escaped; elsewhere the template does so.
+
+        Pieces are such a text already: what a receipt says is never looked through for names of figures.
+        """
+        if isinstance(value, Pieces):
+            return value
         try:
             return Pieces(self.segments(local(value, self.locale, self.facts.spec, pointer), pointer, prose, in_cell))
         except ReleaseError as error:

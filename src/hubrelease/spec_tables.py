@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from hubrelease.card_words import Words
     from hubrelease.payload import Payload
     from hubrelease.release import Release
+    from hubrelease.tables import Laid
 
 FORMS = ("number", "percent", "fraction", "bytes", "duration", "text")
 MAX_PARTS = 200_000  # of a table, and of card.figures
@@ -76,12 +77,16 @@ def in_languages(release: Release, tables: list[tuple[str, Any]]) -> Iterator[Ex
 def of_table(release: Release, asked: Mapping[str, Any], at: str, words: Words, language: tuple[int, int]) -> Iterator[Expected]:
     from hubrelease import tables
 
-    headers, rows = tables.layout(words.facts, asked, at, words.say)
-    columns = [str(words.text(header, "")) for header, _ in headers]
-    found = table_for(release, str(words.text(asked["title"], "")), columns, *language)
-    if found is None or len(rows) != len(found.rows):
+    for table in tables.laid(words, asked, at):
+        yield from of_one(release, table, words, language)
+
+
+def of_one(release: Release, table: Laid, words: Words, language: tuple[int, int]) -> Iterator[Expected]:
+    columns = [str(words.text(header, "")) for header, _ in table.headers]
+    found = table_for(release, str(words.text(table.title, "")), columns, *language)
+    if found is None or len(table.rows) != len(found.rows):
         return
-    for row, there in zip(rows, found.rows, strict=True):
+    for row, there in zip(table.rows, found.rows, strict=True):
         if len(row.cells) == len(there.cells):
             for (cell, pointer), header, shown in zip(row.cells, found.headers, there.cells, strict=True):
                 if wanted := text_of(words, cell, pointer):

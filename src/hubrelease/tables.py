@@ -1,6 +1,7 @@
 """The card's tables: rows written out, rows for each item of a receipt (`each`), receipts held against each other (`compare`).
 
-First what each cell asks for (`layout`), which needs no figure; then the figures. So that checks ask for the same cells.
+Those of a paired report (`decisions`) are decision_tables.py's. First what each cell asks for (`laid`), then the figures, so that
+checks ask for the same cells.
 """
 
 from __future__ import annotations
@@ -31,6 +32,18 @@ class Row(NamedTuple):
 
     cells: list[tuple[Asked, str]]
     pointer: str
+
+
+class Laid(NamedTuple):
+    """What a table asks for: its texts, and its cells row by row. `at` is its place in release.yaml."""
+
+    title: Any
+    note: Any
+    headers: list[tuple[Any, str]]
+    rows: list[Row]
+    measured_by: str
+    section: str
+    at: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,26 +83,45 @@ class Table:
 
 def build(words: Words) -> list[Table]:
     """The tables of the card. What is wrong with them is added to words.problems."""
-    return [one(words, asked, f"/card/tables/{number}") for number, asked in enumerate(words.facts.spec.card.get("tables", ()))]
+    asked = enumerate(words.facts.spec.card.get("tables", ()))
+    return [one(words, table) for number, entry in asked for table in of_entry(words, entry, f"/card/tables/{number}")]
 
 
-def one(words: Words, asked: Mapping[str, Any], at: str) -> Table:
+def of_entry(words: Words, asked: Mapping[str, Any], at: str) -> list[Laid]:
+    """The tables that one entry asks for; without rows where there are none to be had, so that its texts are looked at all the same."""
     try:
-        headers, rows = layout(words.facts, asked, at, words.say)
+        return laid(words, asked, at)
     except ReleaseError as error:
         words.problems += error.problems
-        headers, rows = [], []
-    columns = tuple(words.text(header, pointer) for header, pointer in headers)
-    for row in rows:
+        return [] if "decisions" in asked else [plain(asked, [], [], at)]
+
+
+def laid(words: Words, asked: Mapping[str, Any], at: str) -> list[Laid]:
+    """What an entry of card.tables asks for. CheckFailed where a receipt does not have what the rows go over."""
+    if "decisions" in asked:
+        from hubrelease import decision_tables
+
+        return decision_tables.laid(words, asked, at)
+    return [plain(asked, *layout(words.facts, asked, at, words.say), at)]
+
+
+def plain(asked: Mapping[str, Any], headers: list[tuple[Any, str]], rows: list[Row], at: str) -> Laid:
+    by, section = asked.get("measured_by", "publisher"), asked.get("section", SECTIONS[0])
+    return Laid(asked["title"], asked.get("note"), headers, rows, by, section, at)
+
+
+def one(words: Words, table: Laid) -> Table:
+    columns = tuple(words.text(header, pointer) for header, pointer in table.headers)
+    for row in table.rows:
         if len(row.cells) != len(columns):
             message = f"the row has {len(row.cells)} cells, the table {len(columns)} columns"
             words.problems.append(problem("figure-fault", words.facts.spec.where(row.pointer), message, "add or remove cells"))
-    cells = tuple(tuple(made(words, cell, pointer, n == 0) for n, (cell, pointer) in enumerate(row.cells)) for row in rows)
+    cells = tuple(tuple(made(words, cell, pointer, n == 0) for n, (cell, pointer) in enumerate(row.cells)) for row in table.rows)
     return Table(
-        words.text(asked["title"], f"{at}/title"),
-        words.text(asked["note"], f"{at}/note", prose=True) if "note" in asked else None,
-        asked.get("measured_by", "publisher"),
-        asked.get("section", SECTIONS[0]),
+        words.text(table.title, f"{table.at}/title"),
+        words.text(table.note, f"{table.at}/note", prose=True) if table.note is not None else None,
+        table.measured_by,
+        table.section,
         columns,
         cells,
         tuple(is_of_numbers(cells, n) for n in range(len(columns))),

@@ -279,6 +279,19 @@ REPORT: dict[str, Any] = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("runtime", "engine", "profile"),
+    [({"name": "sm120", "version": "1.0", "profile": "fused"}, ("sm120", "1.0"), ["fused"]), ({"name": "fused"}, ("sm120", None), ["fused"]),
+     ({"name": "reference"}, ("sm120", None), ["reference"]), ({"name": "vllm"}, ("vllm", None), []), ({"profile": "fused"}, (None, None), ["fused"]),
+     ({"name": "fused", "profile": "x"}, ("fused", None), ["x"]), ({"name": 5}, (None, None), []), (None, (None, None), [])],
+)  # fmt: skip
+def test_the_engine_of_a_decision_run_is_not_its_servers_profile(runtime: Any, engine: Any, profile: list[str]) -> None:
+    """Files written before the two were told apart had the profile as the name."""
+    _, candidate = runs({**REPORT, "candidate": {**REPORT["candidate"], "run": {"runtime": runtime}}})
+    assert (candidate.engine, candidate.engine_version) == engine
+    assert [value for name, value in candidate.conditions if name == "server profile"] == profile
+
+
 def test_a_decision_report_is_two_runs_and_their_comparison() -> None:
     assert kinds_of(REPORT) == {"decision_report"}
     baseline, candidate = runs(REPORT)

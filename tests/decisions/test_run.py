@@ -67,6 +67,32 @@ def test_every_row_is_asked_once_in_order_and_written_with_what_came(tmp_path: P
     assert "load_seconds" not in header["server"]
 
 
+OURS = {"linear": "bf16", "deltaRule": "fla", "attention": "torch scaled_dot_product_attention"}
+
+
+@pytest.mark.parametrize(
+    ("told", "runtime"),
+    [
+        ({}, {"name": "fake"}),
+        ({"backend": OURS, "profile": "fused"}, {"name": "sm120", "profile": "fused"}),
+        (
+            {"backend": OURS, "profile": "reference", "versions": {"engine": "0.2"}},
+            {"name": "sm120", "version": "0.2", "profile": "reference"},
+        ),
+        ({"backend": OURS, "runtime": "other", "versions": {"engine": "0.2"}}, {"name": "other"}),
+        ({"backend": {"linear": "x"}, "profile": "fused"}, {"profile": "fused"}),
+        ({"backend": None, "profile": ""}, None),
+        ({"backend": 5, "profile": ["fused"], "versions": "x"}, None),
+    ],
+    ids=repr,
+)
+def test_the_runtime_is_the_engine_and_the_profile_stands_beside_it(tmp_path: Path, told: dict[str, Any], runtime: Any) -> None:
+    with DecisionServer(**told) as server:
+        run(asked(tmp_path, server, 1))
+    assert records(tmp_path / "run.jsonl")[0].get("runtime") == runtime
+    assert compare(tmp_path / "run.jsonl", tmp_path / "run.jsonl")["baseline"]["run"]["runtime"] == runtime
+
+
 def test_what_is_written_fits_the_schema_and_is_read_by_the_report(tmp_path: Path, server: DecisionServer) -> None:
     server.faults["state 4"] = [says(422, {"error": "prompt_too_long", "detail": "9 tokens"})]
     run(asked(tmp_path, server, 12, warm_up=2))

@@ -17,6 +17,7 @@ from hubrelease.strict_yaml import pointer_to
 KIND = "decision-report"
 WHOLE = "all tasks"
 SIDES = ("baseline", "candidate")
+ENGINE, PROFILES = "sm120", ("fused", "reference")  # our decision runtime, and its server's profiles
 UNITS = {"Ms": "ms", "Percent": "%", "MiB": "MiB", "Tokens": "tokens"}  # by the end of a key
 
 
@@ -32,7 +33,7 @@ class DecisionReport:
     def read(self, file: str, value: Any) -> Iterator[Evaluation]:
         for side in SIDES:
             run = mapping(mapping(value, side), "run")
-            model, runtime = mapping(run, "model"), mapping(run, "runtime")
+            model, (engine, version, profile) = mapping(run, "model"), engine_of(run)
             yield Evaluation(
                 file=file,
                 harness="hubrelease bench",
@@ -40,14 +41,21 @@ class DecisionReport:
                 metrics=tuple(metrics_of(value, side)),
                 revision=first_text(model, "revision", "payloadDigest"),
                 harness_version=first_text(mapping(run, "tool"), "version"),
-                engine=first_text(runtime, "name"),
-                engine_version=first_text(runtime, "version"),
+                engine=engine,
+                engine_version=version,
                 versions=versions_of(mapping(run, "packages")),
                 hardware=hardware(run),
-                conditions=conditions(run),
+                conditions=(*conditions(run), *((("server profile", profile),) if profile else ())),
                 has_tasks=False,
                 title=text(run.get("profile")),
             )
+
+
+def engine_of(run: Mapping[str, Any]) -> tuple[str | None, str | None, str | None]:
+    """(engine, its version, the server's profile). Runs of our own runtime once had the profile in the engine's place."""
+    runtime = mapping(run, "runtime")
+    name, version, profile = (first_text(runtime, key) for key in ("name", "version", "profile"))
+    return (ENGINE, version, name) if profile is None and name in PROFILES else (name, version, profile)
 
 
 def hardware(run: Mapping[str, Any]) -> str | None:

@@ -22,6 +22,7 @@ from hubrelease.verify_release import strict_json
 
 IDENTITY = ("model", "version", "revision", "payloadDigest", "adapter", "runtime", "backend", "profile", "prompt_layout", "readout_codes",
             "max_options", "max_tokens", "max_images", "calibration_version", "device", "versions")  # fmt: skip
+OWN, OWN_PARTS = "sm120", {"linear", "deltaRule", "attention"}  # runtime/engine, as its `describe` has them
 MAX_FACTS_BYTES, MAX_DEPTH = 2**16, 16
 LOOK_S = 10.0
 KIND = "decision-server-fault"
@@ -110,9 +111,21 @@ def digest(told: Facts) -> str | None:
 
 
 def runtime(told: Facts) -> dict[str, Any]:
-    """The engine's name: what the server calls its runtime, else its backend, else its profile."""
-    named = next((told[key] for key in ("runtime", "backend", "profile") if isinstance(told.get(key), str) and told[key]), None)
-    return known(name=named)
+    """The engine that answered: what the server calls its runtime, else its backend; and its profile beside it.
+
+    Our own decision runtime names neither, but tells of the backends of its parts.
+    """
+    named = next((told[key] for key in ("runtime", "backend") if is_name(told.get(key))), None)
+    parts, versions = told.get("backend"), told.get("versions")
+    if named is None and isinstance(parts, dict) and parts.keys() >= OWN_PARTS:
+        named = OWN
+    version = versions.get("engine") if isinstance(versions, dict) and named == OWN else None
+    profile = told.get("profile")
+    return known(name=named, version=version if is_name(version) else None, profile=profile if is_name(profile) else None)
+
+
+def is_name(value: Any) -> bool:
+    return isinstance(value, str) and bool(value)
 
 
 def packages(told: Facts) -> dict[str, str]:

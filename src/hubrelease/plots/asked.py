@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from hubrelease import paired_reports
 from hubrelease.errors import CheckFailed, Problem, ReleaseError, problem
 from hubrelease.facts import Facts, resolve
 from hubrelease.phrases import Say, local
 from hubrelease.plots.figures import Plot, Point, Series
 
-REPORT_KIND = "decision-report"
 SIDES = ("candidate", "baseline")
 PICTURE = "en"
 
@@ -122,18 +122,7 @@ READERS = {"recovery": recovery, "latency": latency, "reliability": reliability,
 
 def report_of(facts: Facts, asked: Mapping[str, Any], at: str) -> Any:
     """The paired report that a plot is of, whole. CheckFailed if the receipt is none."""
-    from hubrelease import resources
-    from hubrelease.schema_problems import validate
-
-    where = facts.spec.where(f"{at}/receipt")
-    value = facts.receipts.get(asked["receipt"])
-    if not isinstance(value, dict) or value.get("kind") != REPORT_KIND:
-        message = f'"{asked["receipt"]}" is no paired report of this release'
-        raise CheckFailed(problem("plot-fault", where, message, "name a receipt that `hubrelease bench report` wrote"))
-    if found := validate(value, resources.schema(REPORT_KIND), lambda pointer: where):
-        message = f"{asked['receipt']} does not fit decision-report.schema.json: {found[0].message}"
-        raise CheckFailed(problem("plot-fault", where, message, "write it again with `hubrelease bench report`"))
-    return value
+    return paired_reports.report_of(facts, asked["receipt"], facts.spec.where(f"{at}/receipt"), "plot-fault")
 
 
 def profile(report: Any, side: str) -> str:
