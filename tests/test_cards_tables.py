@@ -223,7 +223,7 @@ DOCS = (Path(__file__).parent.parent / "docs" / "cards.md").read_text("utf-8")
 @pytest.mark.parametrize("block", re.findall(r"```yaml\n(.*?)```", DOCS, re.S), ids=lambda block: block.split("\n")[0].strip()[:40])
 def test_an_example_of_the_docs_fits_the_schema(tmp_path: Path, block: str) -> None:
     text = textwrap.dedent(block)
-    if text.startswith("- title"):
+    if text.startswith("- "):
         text = "card:\n  tables:\n" + textwrap.indent(text, "    ")
     elif not text.startswith("card:"):
         text = "card:\n" + textwrap.indent(text, "  ")
