@@ -129,6 +129,7 @@ CARD: dict[str, tuple[str, Any]] = {  # key → where to put what, so that the c
 }  # fmt: skip
 HARNESS = {  # what needs receipts of a harness, or several: key → the tests that see its effect
     **dict.fromkeys(("/figure/task", "/figure/metric", "/figure/filter", "/card/stated"), "test_cards_figures"),
+    "/card/tables/*/decisions": "test_cards_decisions",
     **{at: "test_cards_tables" for at in leaves() if at.startswith(("/card/tables/*/compare/", "/card/tables/*/each/"))},
     **{at: "test_cards_released" for at in leaves() if at.startswith(("/card/model_index/", "/card/eval_results/"))},
 }
