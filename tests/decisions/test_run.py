@@ -238,11 +238,41 @@ def test_a_server_that_is_not_ready_yet_is_waited_for(tmp_path: Path, server: De
     assert run(asked(tmp_path, server, 2, wait_s=5)).rows == 2
 
 
-@pytest.mark.parametrize("url", ["127.0.0.1:80", "ftp://x", "http://", "http://x:99999", "http://a:secret@x", "http://x y", "http://x/?q"])
+NO_ADDRESS = (
+    *(
+        "127.0.0.1:80",
+        "ftp://x",
+        "http://",
+        "http://x:99999",
+        "http://x:0",
+        "http://x y",
+        "http://a..b",
+        "http://.",
+        f"http://{'a' * 64}.b",
+    ),
+    *(
+        "http://a:secret@x",
+        "http://:secret@x",
+        "http://@x",
+        "http://x/?key=secret",
+        "http://x/#secret",
+        "http://a:secret@x:99999/?k=secret",
+    ),
+)
+
+
+@pytest.mark.parametrize("url", NO_ADDRESS)
 def test_what_is_no_address_is_refused_without_a_password_in_the_message(tmp_path: Path, url: str) -> None:
     with pytest.raises(SpecError) as caught:
         run(Asked(questions(tmp_path, 1), url, tmp_path / "run.jsonl"))
     assert "secret" not in str(caught.value)
+    assert not (tmp_path / "run.jsonl").exists()
+
+
+@pytest.mark.parametrize("end", ["/", "/v1", "/v1/"])
+def test_an_address_may_end_as_the_api_begins(tmp_path: Path, server: DecisionServer, end: str) -> None:
+    made = client.Client(server.url + end, 5)
+    assert (made.host, made.port, made.prefix) == ("127.0.0.1", server.port, "")
 
 
 WRONG = {

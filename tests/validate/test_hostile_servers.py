@@ -54,9 +54,11 @@ def chat(message=None, **more):
 
 
 OK = b"HTTP/1.1 200 OK\r\n"
+CHUNKED = OK + b"connection: close\r\ntransfer-encoding: chunked\r\n\r\n"
 ANSWERS = {
     "no end of headers": (lambda handler, body: (raw(OK)(handler), raw(b"x-a: b\r\n", 0.05, 60)(handler)), "within 1 s"),
     "headers a byte at a time": (raw(b"H", 0.05, 200), "within 1 s"),
+    "the length of a chunk a digit at a time": (lambda handler, body: (raw(CHUNKED)(handler), raw(b"0", 0.05, 300)(handler)), "within 1 s"),
     "only ever 100": (raw(b"HTTP/1.1 100 Continue\r\n\r\n", 0.02, 400), "within 1 s"),
     "a long header": (raw(OK + b"x: " + b"a" * 200_000 + b"\r\n\r\n"), "got more than 65536 bytes"),
     "no HTTP": (raw(b"SSH-2.0-OpenSSH_9.9\r\n"), "BadStatusLine"),
@@ -189,7 +191,7 @@ def test_a_count_of_tokens_that_cannot_be_is_a_failed_check_and_no_endless_promp
     assert longest < 2_000_000
 
 
-@pytest.mark.parametrize("url", ["http://127.0.0.1:99999", "http://[::1", "http://u:secret@127.0.0.1", "http://a b", "http://x/?q", "http:///x", "http://\ud800"])  # fmt: skip
+@pytest.mark.parametrize("url", ["http://127.0.0.1:99999", "http://[::1", "http://u:secret@127.0.0.1", "http://:secret@127.0.0.1:9", "http://a b", "http://x/?q=secret", "http://x/#secret", "http:///x", "http://a..b", "http://\ud800"])  # fmt: skip
 def test_what_is_no_address_is_refused_without_a_password_in_the_message(tmp_path, url):
     root = release(tmp_path / "r", takes=("chat",))
     for words in ((), ("--runtime", "sm120")):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import http.client
 import json
 import math
+import re
 import socket
 import threading
 from collections.abc import Iterator, Mapping
@@ -134,22 +135,26 @@ def shut(sock: socket.socket) -> None:
 
 
 def address(base_url: str) -> tuple[bool, str, int, str]:
-    """(with TLS, host, port, path before the API's). SpecError for what is no address."""
+    """(with TLS, host, port, path before the API's /v1). SpecError for what is no address."""
     try:
         parts = urlsplit(base_url)
-        port = parts.port
+        host, port = parts.hostname or "", parts.port
+        host.encode("idna")  # as the socket will: an empty or overlong part of a name is refused only there
     except ValueError:
         raise wrong(base_url) from None
     plain = base_url.isascii() and base_url.isprintable() and " " not in base_url
-    if not plain or parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query or parts.fragment:
+    if not plain or parts.scheme not in ("http", "https") or not host or port == 0 or set("@?#") & set(base_url):
         raise wrong(base_url)
     secure = parts.scheme == "https"
-    return secure, parts.hostname, port or (443 if secure else 80), parts.path.rstrip("/")
+    return secure, host, port or (443 if secure else 80), parts.path.rstrip("/").removesuffix("/v1")
 
 
 def wrong(base_url: str) -> SpecError:
-    shown = base_url.rpartition("@")[2]  # what stands before it may be a password
-    return SpecError(problem("usage", "--base-url", f'"{shown[:80]}" is no server\'s address', "write it as http://127.0.0.1:8000"))
+    """What stands before an @, or in a query, may be a password and is not shown."""
+    secret = "@" in base_url or "?" in base_url
+    shown = re.split("[?#]", base_url.rpartition("@")[2])[0]
+    mend = "leave out name, password and query: none is sent" if secret else "write it as http://127.0.0.1:8000"
+    return SpecError(problem("usage", "--base-url", f'"{shown[:80]}" is no server\'s address', mend))
 
 
 def seconds(header: str | None) -> float | None:

@@ -30,8 +30,7 @@ class Client:
     """Calls below one address, such as http://127.0.0.1:8000. SpecError for what is none."""
 
     def __init__(self, base: str) -> None:
-        self.secure, self.host, self.port, path = address(base)
-        self.path = path.removesuffix("/v1")
+        self.secure, self.host, self.port, self.path = address(base)
 
     def call(self, path: str, body: Mapping[str, Any] | None, timeout_s: float) -> Any:
         """The JSON value of an answer with status 200. EngineFault for everything else."""
@@ -59,18 +58,21 @@ class Exchange:
         self.deadline = monotonic() + self.timeout_s
         kind = http.client.HTTPSConnection if client.secure else http.client.HTTPConnection
         self.connection = kind(client.host, client.port, timeout=self.timeout_s)
+        self.sock: socket.socket | None = None
         self.timer = threading.Timer(self.timeout_s, self.expire)
         self.timer.daemon = True
 
     def expire(self) -> None:
-        if isinstance(sock := self.connection.sock, socket.socket):
-            shut(sock)
+        if self.sock is not None:
+            shut(self.sock)
 
     def __enter__(self) -> Exchange:
         self.timer.start()
         try:
             data = None if self.body is None else canonical.compact(self.body)
             headers = {"accept": "application/json", **({"content-type": "application/json"} if data is not None else {})}
+            self.connection.connect()
+            self.sock = self.connection.sock  # the connection forgets it as soon as an answer says that it is the last
             self.connection.request("GET" if data is None else "POST", self.path, data, headers)
             self.response = self.connection.getresponse()
             if self.response.status != 200:
