@@ -205,6 +205,66 @@ def test_another_filter_metric_or_task_is_no_comparison(tmp_path: Path) -> None:
     assert "task" in only(faults(lambda: figure(tmp_path, {"compute": "ratio", "of": [of(A), flexible], "decimals": 1}, receipts))).message
 
 
+def side(name: str, pointer: str, **more: Any) -> dict[str, Any]:
+    return {"receipt": "benchmarks/d.json", "pointer": f"/{name}{pointer}", **more}
+
+
+def decision_report(**concurrency: int) -> dict[str, Any]:
+    """As much of a report as its adapter reads."""
+    latency = {"baseline": 555.4, "candidate": 353.1}
+    runs = {
+        name: {"rows": 9, "accuracy": 0.75, "latency": {"meanMs": ms}, "run": {"profile": name, "concurrency": concurrency.get(name, 1)}}
+        for name, ms in latency.items()
+    }
+    buckets = [{"inputTokens": "<=256", "rows": 9, **{name: {"meanMs": ms} for name, ms in latency.items()}}]
+    return {"kind": "decision-report", "schemaVersion": 1, **runs, "buckets": buckets, "comparison": {"mcnemarP": 0.5}}
+
+
+@pytest.mark.parametrize("pointer", ["{}/latency/meanMs", "buckets/0/{}/meanMs"])
+def test_both_runs_of_a_paired_report_can_be_compared(tmp_path: Path, pointer: str) -> None:
+    of_both = [side(pointer.format(name), "", **{"from": "ms"}) for name in ("candidate", "baseline")]
+    asked = {"compute": "percent_lower", "of": of_both, "decimals": 1}
+    assert figure(tmp_path, asked, {"benchmarks/d.json": decision_report()}).shown == "36.4%"
+
+
+def test_latency_at_another_concurrency_is_no_comparison_and_accuracy_is(tmp_path: Path) -> None:
+    receipts = {"benchmarks/d.json": decision_report(candidate=8)}
+    latency = {"compute": "change", "of": [side(name, "/latency/meanMs") for name in ("candidate", "baseline")], "decimals": 1}
+    assert "concurrency (8 and 1)" in only(faults(lambda: figure(tmp_path, latency, receipts))).message
+    accuracy = {"compute": "difference", "of": [side(name, "/accuracy") for name in ("candidate", "baseline")], "decimals": 2}
+    assert figure(tmp_path, accuracy, receipts).shown == "0.00"
+
+
+def test_perplexity_is_compared_with_that_of_the_reference(tmp_path: Path) -> None:
+    receipt = {
+        "kind": "fidelity",
+        "schemaVersion": 1,
+        "perplexity": {"reference": 8.0, "candidate": 8.5},
+        "text": {"name": "t", "tokens": 9},
+    }
+    of_both = [{"receipt": A, "pointer": f"/perplexity/{name}"} for name in ("candidate", "reference")]
+    assert figure(tmp_path, {"compute": "change", "of": of_both, "decimals": 2}, {A: receipt}).shown == "+6.25%"
+
+
+def served(**changes: Any) -> dict[str, Any]:
+    return {"model_id": "org/m", "request_rate": "inf", "max_concurrency": 16, "random_input_len": 1024, "completed": 160, "num_prompts": 160,
+            "mean_ttft_ms": 40.0, "output_throughput": 900.0, **changes}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [({"max_concurrency": 32}, "concurrency at most (16 and 32)"), ({"request_rate": 4.0}, "request rate (unlimited and 4 req/s)"),
+     ({"random_input_len": 8192}, "input tokens (1,024 and 8,192)")],
+)  # fmt: skip
+@pytest.mark.parametrize("pointer", ["/mean_ttft_ms", "/output_throughput"])
+def test_servers_under_another_load_are_no_comparison(tmp_path: Path, changes: dict[str, Any], words: str, pointer: str) -> None:
+    both = [{"receipt": file, "pointer": pointer} for file in (A, B)]
+    asked = {"compute": "ratio", "of": both, "decimals": 2}
+    assert words in only(faults(lambda: figure(tmp_path, asked, {A: served(), B: served(**changes)}))).message
+    assert figure(tmp_path, {**asked, "compute": "quotient"}, {A: served(), B: served(**changes)}).shown == "1.00"
+    assert figure(tmp_path, asked, {A: served(), B: served(num_speculative_tokens=7, num_prompts=200)}).shown == "1.00"
+
+
 def test_a_part_of_a_whole_is_no_comparison(tmp_path: Path) -> None:
     receipts = {A: lm_eval(0.5), B: lm_eval(0.4, versions={"mmlu": 9})}
     assert figure(tmp_path, {"compute": "share", "of": [of(A), of(B)], "decimals": 1}, receipts).shown == "125.0%"

@@ -1,4 +1,5 @@
-"""Whether two figures can be compared: the runs behind them had the same task, version, shots, filter, limit and chat template.
+"""Whether two figures can be compared: the runs behind them had the same task, version, shots, filter, limit and chat template;
+times and rates also the same load.
 
 What an adapter knows of both sides is held against each other; what neither receipt says can't be.
 """
@@ -12,6 +13,19 @@ from hubrelease.evaluations import Evaluation, Metric
 Measured = tuple[Evaluation, Metric]
 Find = Callable[[str, str], Measured | None]  # (file, pointer) → what an adapter read there
 Leaf = tuple[str, str]
+LOAD = (
+    "request rate",
+    "concurrency at most",
+    "concurrency",
+    "dataset",
+    "range ratio",
+    "batch size",
+    "input tokens",
+    "output tokens",
+    "input tokens at most",
+    "output tokens at most",
+)  # conditions of a run on which its times and rates hang
+TIMED = ("ms", "s", "tok/s", "req/s")
 
 
 def unlike(mine: list[Leaf], other: list[Leaf], find: Find) -> str | None:
@@ -33,7 +47,13 @@ def measured(leaves: list[Leaf], find: Find) -> list[Measured]:
 
 
 def names(found: Measured) -> tuple[str, str, str]:
-    return found[1].task, found[1].metric, found[1].filter
+    return found[1].task, found[1].metric, chosen(found)
+
+
+def chosen(found: Measured) -> str:
+    """The filter; none where that only says which of a receipt's two runs it is."""
+    run, metric = found
+    return "" if metric.filter in run.sides else metric.filter
 
 
 def reason(mine: Measured, other: Measured) -> str | None:
@@ -47,16 +67,22 @@ def differences(mine: Measured, other: Measured) -> list[str]:
         "task version": (metric.version, other_metric.version),
         "shots": (metric.shots, other_metric.shots),
         "samples": (metric.n, other_metric.n),
+        **(load(run, other_run) if metric.unit in TIMED else {}),
     }
     exact: dict[str, tuple[object, object]] = {
         "task": (metric.task, other_metric.task),
         "metric": (metric.metric, other_metric.metric),
-        "filter": (metric.filter, other_metric.filter),
+        "filter": (chosen(mine), chosen(other)),
         "limit": (run.limit, other_run.limit),
         "chat template": (run.template, other_run.template),
     }
     found = [f"{name} ({said(a)} and {said(b)})" for name, (a, b) in exact.items() if a != b]
     return found + [f"{name} ({said(a)} and {said(b)})" for name, (a, b) in known.items() if a is not None and b is not None and a != b]
+
+
+def load(run: Evaluation, other: Evaluation) -> dict[str, tuple[object, object]]:
+    ours, theirs = dict(run.conditions), dict(other.conditions)
+    return {name: (ours.get(name), theirs.get(name)) for name in LOAD}
 
 
 def said(value: object) -> str:

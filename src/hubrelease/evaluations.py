@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from hubrelease.family import members
 from hubrelease.strict_yaml import pointer_to
-from hubrelease.verify_release import strict_json
+from hubrelease.verify_release import lfs_pointer, strict_json
 
 if TYPE_CHECKING:
     from hubrelease.release import Release
@@ -119,6 +119,7 @@ class Evaluation:
     has_tasks: bool = True
     title: str | None = None
     shots: int | None = None  # where the run says it of all its tasks
+    sides: tuple[str, ...] = ()  # filters that say whose a value is, in a receipt of two runs
 
 
 class Adapter(Protocol):
@@ -274,7 +275,7 @@ def is_receipt(path: str, declared: bool) -> bool:
 
 def parse(file: str, data: bytes, line: int | None = None, at: str = "") -> Receipt:
     """The receipt in `data`: its value, what is wrong with its form, and its numbers that are none."""
-    if fault := encoding_fault(data):
+    if fault := form_fault(data) or (None if data.strip() else "the file is empty"):
         return Receipt(file, None, fault, line, at=at)
     try:
         return Receipt(file, strict_json(data), line=line, at=at)
@@ -292,7 +293,16 @@ MARKS = (
 DIGITS = re.compile(r"Exceeds the limit .* value has (\d+) digits")
 
 
-def encoding_fault(data: bytes) -> str | None:
+PACKED = ((b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"PK\x03\x04", "zip"))
+
+
+def form_fault(data: bytes) -> str | None:
+    """What the bytes are in place of JSON in UTF-8, as far as their beginning tells."""
+    if lfs_pointer(data):
+        return "is a git-lfs pointer, not the file"
+    for mark, name in PACKED:
+        if data.startswith(mark):
+            return f"is compressed ({name})"
     for mark, name in MARKS:
         if data.startswith(mark):
             return f"{name}; JSON is UTF-8 without a mark"
@@ -328,7 +338,7 @@ def lenient(file: str, data: bytes, why: str, line: int | None, at: str) -> Rece
 
 def lines_of(file: str, data: bytes) -> Iterator[Receipt]:
     """A .jsonl file: one receipt a line, its pointers beginning with the number of the value, from 0."""
-    if fault := encoding_fault(data):
+    if fault := form_fault(data):
         yield Receipt(file, None, fault)
         return
     rows = [(number, row) for number, row in enumerate(data.split(b"\n"), 1) if row.strip()]

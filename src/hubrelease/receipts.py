@@ -56,6 +56,10 @@ def mend_of(receipt: Receipt, data: bytes) -> str:
     fault = receipt.fault or ""
     if "byte order mark" in fault or "UTF-16" in fault or "UTF-32" in fault or "UTF-8" in fault:
         return "save it as UTF-8 without a byte order mark"
+    if "git-lfs" in fault:
+        return "run `git lfs pull`, and take the file itself"
+    if "compressed" in fault:
+        return "unpack it"
     if not receipt.file.endswith((".json", ".jsonl")):
         return "a receipt is JSON or JSON lines: write the figures as `kind: figures` (schemas/figures.schema.json)"
     if fault.startswith("Extra data") and receipt.line is None and data.strip().count(b"\n"):

@@ -11,7 +11,7 @@ import samples
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
-from samples import COMMIT
+from samples import COMMIT, DIGEST
 
 from hubrelease.described_runs import joined
 from hubrelease.evaluations import Evaluation, Metric, adapters, evaluations_of, kinds_of, parse, read
@@ -142,6 +142,33 @@ def test_lm_eval_reads_options_in_each_form(arguments: Any) -> None:
     assert only({**samples.LM_EVAL, "config": {"model": "hf", "model_args": arguments}}).model == "org/x"
 
 
+@pytest.mark.parametrize(
+    ("options", "more", "model", "revision"),
+    [("pretrained=org/base,peft=org/lora", {"peft_sha": DIGEST[:40]}, "org/lora", DIGEST[:40]),
+     ("pretrained=org/base,revision=" + COMMIT + ",peft=org/lora", {}, "org/lora", None),
+     ("pretrained=org/base,delta=org/delta", {"delta_sha": DIGEST[:40]}, "org/delta", DIGEST[:40]),
+     ("pretrained=org/base,lora_local_path=out/lora", {}, "out/lora", None), ("pretrained=org/base", {}, "org/base", COMMIT)],
+)  # fmt: skip
+def test_lm_eval_gives_an_adapter_its_own_revision_and_not_its_bases(options: str, more: dict[str, Any], model: str, revision: Any) -> None:
+    config = {"model": "hf", "model_args": options, "model_revision": "main", "model_sha": COMMIT, **more}
+    found = only({**samples.LM_EVAL, "config": config})
+    assert (found.model, found.revision) == (model, revision)
+
+
+def test_a_gpu_of_amd_is_one_too() -> None:
+    machine = "PyTorch version: 2.7.0+rocm6.3\nGPU models and configuration: AMD Instinct MI300X (gfx942:sramecc+:xnack-)\nNvidia driver version: N/A"
+    assert only({**samples.LM_EVAL, "pretty_env_info": machine}).hardware == "AMD Instinct MI300X (gfx942:sramecc+:xnack-)"
+    for words in ("Could not collect", "No CUDA", "N/A", ""):
+        assert only({**samples.LM_EVAL, "pretty_env_info": f"GPU models and configuration: {words}\nNvidia driver"}).hardware is None
+
+
+def test_a_precision_left_to_the_engine_is_none() -> None:
+    options = {"pretrained": "org/x", "dtype": "auto"}
+    lm_eval = {**samples.LM_EVAL, "config": {"model": "hf", "model_args": options}}
+    sglang = {**samples.SGLANG, "server_info": {**samples.SGLANG["server_info"], "quantization": None, "dtype": "auto"}}
+    assert [only(value).precision for value in (lm_eval, sglang, {**samples.VLLM, "dtype": "auto"})] == [None, None, None]
+
+
 def test_lm_eval_before_0_4() -> None:
     found = only(samples.LM_EVAL_3)
     assert (found.model, found.revision) == ("org/tiny", "step113000")
@@ -217,6 +244,17 @@ def test_sglang_names_the_server() -> None:
     )
     assert dict(found.conditions) | {"request rate": "4 req/s", "input tokens at most": "1,024"} == dict(found.conditions)
     assert named(found, "median_ttft_ms").unit == "ms"
+
+
+def test_sglang_names_servers_that_work_together() -> None:
+    """Prefill and decode apart: what both say is said, and nothing else."""
+    prefill = {"model_path": "org/tiny", "version": "0.5.5", "tp_size": 1, "random_seed": 1, "attention_backend": "fa3"}
+    together = {"internal_states": [], "prefill": [prefill], "decode": [{**prefill, "version": "0.5.6", "random_seed": 2}] * 2}
+    found = only({**samples.SGLANG, "server_info": together})
+    assert (found.model, found.engine, found.engine_version, found.seed) == ("org/tiny", "sglang", None, None)
+    assert dict(found.conditions) | {"tensor parallel": "1", "attention": "fa3"} == dict(found.conditions)
+    other = {**together, "decode": [{**prefill, "model_path": "org/other"}]}
+    assert only({**samples.SGLANG, "server_info": other}).model is None
 
 
 def test_sglang_lengths_of_random_data_are_none_of_another_data_set() -> None:
@@ -312,6 +350,19 @@ def test_a_decision_report_is_two_runs_and_their_comparison() -> None:
     assert named(candidate, "meanMs", "all tasks").unit == "ms"
     for metric in (*baseline.metrics, *candidate.metrics):
         assert resolve(REPORT, metric.pointer) == metric.value
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [("commonsense:dataset=hellaswag,method=multiple_choice_joint,model=org_tiny", "commonsense:dataset=hellaswag"),
+     ("mmlu:subject=philosophy,method=multiple_choice_joint,model=org_tiny,data_augmentation=canonical", "mmlu:subject=philosophy"),
+     ("math:subject=algebra,level=1,use_chain_of_thought=True,model=org_tiny", "math:subject=algebra,level=1,use_chain_of_thought=True"),
+     ("narrative_qa:model=org_tiny,max_train_instances=5", "narrative_qa"), ("narrative_qa", "narrative_qa")],
+)  # fmt: skip
+def test_a_run_of_helm_is_named_by_what_was_asked(name: str, title: str) -> None:
+    """Two data sets of one scenario are not one task, even where the scenario's own options do not say which."""
+    run = {**samples.HELM_RUN, "name": name, "scenario_spec": {"class_name": "helm.X", "args": {}}}
+    assert only(run).title == title
 
 
 def test_helm_leaves_out_what_was_not_computed() -> None:

@@ -116,8 +116,10 @@ def test_a_run_in_which_nothing_completed_is_a_warning(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "said"),
     [('{"a": 1}'.encode("utf-32"), "is UTF-32"), ('{"a": 1}'.encode("utf-16"), "is UTF-16"), ('{"a": 1}'.encode("utf-16-be"), "is UTF-16"),
-     (b'{"a": ' + b"9" * 5000 + b"}", "holds a whole number of more digits than can be read (5,000)")],
-    ids=["UTF-32", "UTF-16", "UTF-16 without a mark", "digits"],
+     (b'{"a": ' + b"9" * 5000 + b"}", "holds a whole number of more digits than can be read (5,000)"), (b" \n", "the file is empty"),
+     (b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"a" * 64 + b"\nsize 9\n", "is a git-lfs pointer"),
+     (b"\x1f\x8b\x08\0\0\0\0\0", "is compressed (gzip)")],
+    ids=["UTF-32", "UTF-16", "UTF-16 without a mark", "digits", "empty", "git-lfs", "gzip"],
 )  # fmt: skip
 def test_what_can_not_be_read_is_said_in_our_own_words(tmp_path: Path, data: bytes, said: str) -> None:
     spec = load(tmp_path, {**MINIMAL, "benchmarks": [{"receipt": "r.json"}]}, r__json=data)

@@ -27,6 +27,11 @@ def first_text(value: Mapping[str, Any], *keys: str) -> str | None:
     return next((found for key in keys if (found := text(value.get(key)))), None)
 
 
+def precision_of(*values: Any) -> str | None:
+    """The first that names a type of numbers; "auto" leaves it to the engine."""
+    return next((found for value in values if (found := text(value)) not in (None, "auto")), None)
+
+
 def whole(value: Any) -> int | None:
     """A count: a whole number from 0, of a size that counts have."""
     found = number(value)

@@ -48,6 +48,7 @@ class DecisionReport:
                 conditions=(*conditions(run), *((("server profile", profile),) if profile else ())),
                 has_tasks=False,
                 title=text(run.get("profile")),
+                sides=SIDES,
             )
 
 

@@ -40,6 +40,7 @@ class Fidelity:
             hardware=first_text(environment, "device"),
             conditions=tuple(conditions(value)),
             has_tasks=False,
+            sides=("reference", "candidate"),
         )
 
 

@@ -16,6 +16,7 @@ from hubrelease.strict_yaml import pointer_to
 
 UNITS = {"inference_runtime": "s", "num_prompt_tokens": "tokens", "num_completion_tokens": "tokens", "num_output_tokens": "tokens",
          "num_bytes": "bytes", "training_co2_cost": "kg", "training_energy_cost": "MWh"}  # fmt: skip
+HOW = ("model", "model_deployment", "method", "data_augmentation", "groups")  # options of a run's name beside those of adapter_spec
 
 
 @dataclass(frozen=True)
@@ -73,10 +74,13 @@ def description_of(file: str, value: Mapping[str, Any]) -> Evaluation:
 
 
 def title_of(value: Mapping[str, Any]) -> str | None:
-    """mmlu:subject=philosophy of mmlu:subject=philosophy,method=…,model=…"""
+    """mmlu:subject=philosophy of mmlu:subject=philosophy,method=…,model=…: what says how it was asked is left out.
+
+    The scenario's own options would not do: commonsense:dataset=hellaswag is a class of its own, without any.
+    """
     scenario, _, options = (text(value.get("name")) or "").partition(":")
-    arguments = mapping(mapping(value, "scenario_spec"), "args")
-    kept = [option for option in options.split(",") if option.partition("=")[0] in arguments]
+    how = {*HOW, *mapping(value, "adapter_spec")}
+    kept = [option for option in options.split(",") if option and option.partition("=")[0] not in how]
     return f"{scenario}:{','.join(kept)}" if kept else scenario or None
 
 

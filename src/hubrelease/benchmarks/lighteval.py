@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hubrelease.benchmarks._reading import first_text, mapping, plain, seed_of, text, whole
+from hubrelease.benchmarks._reading import first_text, mapping, plain, precision_of, seed_of, text, whole
 from hubrelease.evaluations import Evaluation, Metric, number
 from hubrelease.strict_yaml import pointer_to
 
@@ -43,7 +43,7 @@ class Lighteval:
             revision=first_text(general, "model_sha") or first_text(options, "revision"),
             limit=limit if limit is not None and limit > 0 else None,
             harness_version=known(general.get("lighteval_version")) or known(general.get("lighteval_sha")),
-            precision=first_text(general, "model_dtype") or first_text(options, "dtype"),
+            precision=precision_of(general.get("model_dtype"), options.get("dtype")),
             seed=seed_of(generation.get("seed")) or seed_of(options.get("seed")),
         )
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hubrelease.benchmarks._reading import counted, first_text, mapping, seed_of, text, whole
+from hubrelease.benchmarks._reading import counted, first_text, mapping, precision_of, seed_of, text, whole
 from hubrelease.evaluations import Evaluation, Metric, number
 from hubrelease.strict_yaml import pointer_to
 
@@ -24,6 +24,8 @@ STDERR = "_stderr"
 COMMIT = re.compile(r"[0-9a-f]{40}")
 TORCH = re.compile(r"^PyTorch version: (\S{1,60})$", re.M)
 GPU = re.compile(r"^(?:GPU models and configuration: ?)?GPU \d+: (.{1,80})$", re.M)
+ONE_GPU = re.compile(r"^GPU models and configuration: ?(?!GPU \d+:|Could not|No CUDA|N/A|None)(\S.{0,79})$", re.M)  # of AMD
+ADAPTERS = {"peft": "peft_sha", "delta": "delta_sha", "lora_local_path": ""}  # what lies over a base, and where its commit stands
 
 
 @dataclass(frozen=True)
@@ -47,28 +49,34 @@ class LmEval:
         options = options_of(config.get("model_args"))
         template, limit = value.get("chat_template_sha"), number(config.get("limit"))
         machine = text(value.get("pretty_env_info"), 100_000) or ""
+        named = next((key for key in NAMING if options.get(key)), "")
         yield Evaluation(
             file=file,
             harness=self.name,
-            model=next((options[key] for key in NAMING if options.get(key)), None),
+            model=options.get(named),
             metrics=tuple(metrics_of(value)),
             named=text(value.get("model_name")),
             is_remote=config.get("model") in REMOTE and "base_url" not in options,
-            revision=revision_of(config, options),
+            revision=revision_of(config, options, named),
             limit=limit if limit is not None and limit > 0 else None,
             template=template if isinstance(template, str) else None,
             tasks_absent=tuple(absent_tasks(value)),
             harness_version=first_text(value, "lm_eval_version", "git_hash"),
             engine=text(config.get("model")),
             versions=versions(value, machine),
-            precision=first_text(config, "model_dtype") or options.get("dtype"),
+            precision=precision_of(config.get("model_dtype"), options.get("dtype")),
             seed=seed_of(config.get("random_seed")),
-            hardware=counted(GPU.findall(machine)),
+            hardware=counted(GPU.findall(machine)) or next(iter(ONE_GPU.findall(machine)), None),
         )
 
 
-def revision_of(config: Mapping[str, Any], options: Mapping[str, str]) -> str | None:
-    """What was asked for; where that is a branch or nothing, the commit that was loaded, if the harness wrote it down."""
+def revision_of(config: Mapping[str, Any], options: Mapping[str, str], named: str) -> str | None:
+    """What was asked for; where that is a branch or nothing, the commit that was loaded, if the harness wrote it down.
+
+    Of an adapter only its own commit: what was asked for is its base's.
+    """
+    if named in ADAPTERS:
+        return text(config.get(ADAPTERS[named]))
     asked, loaded = options.get("revision"), text(config.get("model_sha"))
     return asked if asked and (COMMIT.fullmatch(asked) or not loaded) else loaded
 

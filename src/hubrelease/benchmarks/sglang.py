@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hubrelease.benchmarks._reading import conditions_of, first_text, mapping, seed_of
+from hubrelease.benchmarks._reading import conditions_of, first_text, mapping, precision_of, seed_of
 from hubrelease.benchmarks._serving import LOAD, UNITS, failures, metrics_of, rate
 from hubrelease.evaluations import Evaluation
 
@@ -45,7 +45,7 @@ class Sglang:
 
     def read(self, file: str, value: Any) -> Iterator[Evaluation]:
         task = task_of(value) or SERVING
-        server = mapping(value, "server_info")
+        server = server_of(value)
         units, load = {SERVING: (UNITS, LOAD), OFFLINE: (OFFLINE_UNITS, LOAD), BATCH: (BATCH_UNITS, BATCH_LOAD)}[task]
         backend = str(value.get("backend", ""))
         yield Evaluation(
@@ -56,7 +56,7 @@ class Sglang:
             revision=first_text(server, "revision"),
             engine="sglang" if task != SERVING or backend.startswith("sglang") or server else None,
             engine_version=first_text(server, "version"),
-            precision=first_text(server, "quantization", "dtype"),
+            precision=precision_of(server.get("quantization"), server.get("dtype")),
             seed=seed_of(server.get("random_seed", value.get("seed"))),
             conditions=(
                 *rate(value),
@@ -67,6 +67,14 @@ class Sglang:
             ),
             has_tasks=False,
         )
+
+
+def server_of(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What the server says of itself; of several that work together (prefill and decode apart) what all of them say."""
+    told = mapping(value, "server_info")
+    listed = [told[key] for key in ("prefill", "decode") if isinstance(told.get(key), list)]
+    parts = [part for servers in listed for part in servers if isinstance(part, dict)]
+    return {key: said for key, said in parts[0].items() if all(part.get(key) == said for part in parts)} if parts else told
 
 
 def lengths(value: Mapping[str, Any]) -> Mapping[str, str]:

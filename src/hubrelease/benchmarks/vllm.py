@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hubrelease.benchmarks._reading import conditions_of, first_text, mapping, seed_of, text
+from hubrelease.benchmarks._reading import conditions_of, first_text, mapping, precision_of, seed_of, text
 from hubrelease.benchmarks._serving import LATENCY as TIMED
 from hubrelease.benchmarks._serving import LOAD, UNITS, failures, metrics_of, rate
 from hubrelease.evaluations import Evaluation, Metric, number
@@ -51,7 +51,7 @@ class Vllm:
             revision=first_text(value, "revision", "model_revision"),
             engine=engine,
             engine_version=first_text(value, "vllm_version", "engine_version", "version"),
-            precision=first_text(value, "dtype", "quantization"),
+            precision=precision_of(value.get("dtype"), value.get("quantization")),
             seed=seed_of(value.get("seed")),
             hardware=first_text(value, "hardware", "gpu", "gpu_name", "gpu_type", "accelerator"),
             conditions=(*rate(value), *failures(value), *conditions_of(value, {**LOAD, **METADATA})),
