@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 QUERY = "name,compute_cap,memory.total,power.limit,power.default_limit,driver_version"
@@ -65,19 +66,21 @@ def find() -> Found:
 
 
 def smi(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["nvidia-smi", *words], capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
+    """What is no text in it is replaced: a broken driver prints anything."""
+    command = ["nvidia-smi", *words]
+    return subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace", check=False, timeout=TIMEOUT_S)
 
 
 def visible(rows: list[list[str]]) -> list[list[str]]:
-    """Those that CUDA_VISIBLE_DEVICES leaves, in its order where it gives numbers; names and UUIDs leave all."""
+    """Those that CUDA_VISIBLE_DEVICES leaves, in its order where it gives numbers; UUIDs leave all.
+
+    As CUDA reads it: what stands behind the first word that names no GPU, -1 for one, counts for nothing.
+    """
     said = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if said is None:
-        return rows
-    words = [word.strip() for word in said.split(",") if word.strip()]
-    if not all(word.isdigit() for word in words):
+    if said is None or said.strip().startswith(("GPU-", "MIG-")):
         return rows
     by_index = {row[0]: row for row in rows}
-    return [by_index[word] for word in words if word in by_index]
+    return [by_index[word] for word in takewhile(by_index.__contains__, map(str.strip, said.split(",")))]
 
 
 def cuda_of() -> str | None:

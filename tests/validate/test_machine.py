@@ -54,8 +54,22 @@ def test_only_those_that_this_process_may_use(smi, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
     assert [gpu.power_limit_w for gpu in gpus.find().gpus] == [450.0]
     assert gpus.memory_used_mib() == 256
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    assert "CUDA_VISIBLE_DEVICES" in gpus.find().missing
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1, 0,-1")
+    assert [gpu.power_limit_w for gpu in gpus.find().gpus] == [450.0, 700.0]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6")
+    assert len(gpus.find().gpus) == 2
+    for none in ("", "-1", "7,0", "NoDevFiles"):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", none)
+        assert "CUDA_VISIBLE_DEVICES" in gpus.find().missing
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_a_driver_that_prints_what_is_no_text_is_told(smi, tmp_path, code):
+    smi("", code, used="")
+    for name in ("said", "used"):
+        (tmp_path / name).write_bytes(b"\xae\xff\x00\n\xfe, \xfe")
+    assert gpus.find().missing
+    assert gpus.memory_used_mib() is None
 
 
 def test_what_a_gpu_does_not_tell_is_left_out(smi):
