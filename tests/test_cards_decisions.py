@@ -233,6 +233,19 @@ def test_unlike_concurrency_leaves_no_change_of_latency(tmp_path: Path) -> None:
     assert lines[1] == "| &lt;=256 | 57 | 19.8 ms | 16.9 ms | not comparable |"
 
 
+def test_a_change_that_a_report_gives_for_unlike_concurrency_is_not_shown(tmp_path: Path) -> None:
+    lines = tables_of(made(tmp_path, report(candidate__run__concurrency=8)).text)["Mean latency by input length"]
+    assert [line.endswith("| not comparable |") for line in lines[1:]] == [True] * 4
+    unknown = report(baseline__run__concurrency=None, candidate__run__concurrency=None)
+    assert tables_of(made(tmp_path, unknown).text)["Mean latency by input length"][1].endswith("| -14.4% |")
+
+
+@pytest.mark.parametrize(("threshold", "shown"), [(0.1, "0.10"), (0.05, "0.05"), (0.125, "0.125")])
+def test_a_threshold_is_said_whole(tmp_path: Path, threshold: float, shown: str) -> None:
+    text = made(tmp_path, report(probabilityDifferences__threshold=threshold)).text
+    assert f"| Rows in which one moved by {shown} or more |" in text
+
+
 @pytest.mark.parametrize(
     ("p", "shown"), [(1, "1.0000"), (0.0001, "0.0001"), (0.00003, "&lt; 0.0001"), (1e-300, "&lt; 0.0001"), (0, "&lt; 0.0001")]
 )

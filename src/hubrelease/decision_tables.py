@@ -6,6 +6,7 @@ are the catalogue's, every figure and every name of a run is the report's, found
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -53,6 +54,7 @@ class Decisions:
             message = f"{self.receipt}{pointer} does not agree with the report's other figures"
             raise refused(where, message, "write it again with `hubrelease bench report`")
         self.names = self.named()
+        self.is_alike = len({self.report[side]["run"]["concurrency"] for side in SIDES}) == 1  # so that latencies can be compared
 
     # -------------------------------------------------------------------------------------------------- figures and names
 
@@ -134,10 +136,16 @@ class Decisions:
             self.headers("difference", "value"),
             *([self.say(f"decisions_{key}"), self.figure(f"{at}/{key}", decimals=decimals)] for key, decimals in DIFFERENCES),
             [
-                self.say("decisions_at_least", threshold=self.shown(f"{at}/threshold", decimals=2)),
+                self.say("decisions_at_least", threshold=self.threshold(f"{at}/threshold")),
                 [rows, "/", whole, " (", {"compute": "share", "of": [rows, whole], "decimals": 2}, ")"],
             ],
         ]
+
+    def threshold(self, pointer: str) -> Pieces:
+        """With two decimals, or as many as it has."""
+        value = resolve(self.report, pointer)
+        has_more = isinstance(value, float) and math.isfinite(value) and value != round(value, 2)
+        return self.shown(pointer, **({} if has_more else {"decimals": 2}))
 
     def latency(self) -> list[list[Asked]]:
         tokens, rows, change = self.headers("tokens", "rows", "change")
@@ -148,6 +156,6 @@ class Decisions:
         yield self.figure(f"{at}/inputTokens", **{"as": "text"})
         yield self.figure(f"{at}/rows")
         yield from (self.figure(f"{at}/{side}/meanMs", **MS) for side in SIDES)
-        is_known = self.report["buckets"][number]["meanLatencyChangePercent"] is not None
+        is_known = self.is_alike and self.report["buckets"][number]["meanLatencyChangePercent"] is not None
         form: Mapping[str, Any] = {"unit": "", "decimals": 1, "sign": True}
         yield ([self.figure(f"{at}/meanLatencyChangePercent", **form), "%"] if is_known else self.say("decisions_not_comparable"))
