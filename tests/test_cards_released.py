@@ -187,6 +187,17 @@ def test_base_models_scores_are_not_this_releases(tmp_path: Path) -> None:
     assert [r.metric_value for r in data.eval_results or []] == [74.07, 37.04]
 
 
+def test_names_of_a_receipt_in_the_metadata_show_what_can_not_be_seen(tmp_path: Path) -> None:
+    hostile = "\u202eevil\u200b\n---\nlicense: mit"
+    value = lm_eval(0.7407)
+    value["results"] = {task: {**row, "alias": hostile} for task, row in value["results"].items()}
+    spec = {**MINIMAL, "benchmarks": BENCHMARKS[:1], "card": {"pipeline_tag": "text-generation", "model_index": True}}
+    spec["card"] |= {"tables": [{"title": "t", "columns": ["a", "b"], "rows": [["mmlu", {"receipt": OWN, "task": "mmlu", "decimals": 3}]]}]}
+    text = files(Facts(load(tmp_path, spec), Lock(), {OWN: value}, None))["README.md"]
+    found = (ModelCard(text).data.eval_results or [])[0]
+    assert (found.dataset_name, found.metric_value) == ("\\u{202e}evil\\u{200b} --- license: mit", 0.37)
+
+
 @pytest.mark.parametrize(
     "card", [{"model_index": 1}, {"model_index": {"x": 1}}, {"eval_results": True}, {"eval_results": [{"dataset": "a/b"}]}], ids=repr
 )

@@ -246,6 +246,27 @@ def test_what_is_written_by_hand_is_held_to_the_same_rules(tmp_path: Path, text:
     assert (found.kind, found.where.file, found.where.line) == (kind, "README.md", 3)
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [(b"a\xe2\x80\xaeb", "U+202E"), (b"a\x1b[31mb", "U+001B"), (b"a\0b", "U+0000"), (b"a\x02b", "U+0002"), ("a\u2028b".encode(), "U+2028"), (b"caf\xe9", "no UTF-8")],
+)  # fmt: skip
+def test_what_is_written_by_hand_is_plain_text_and_nothing_is_replaced_in_it(text: bytes, words: str) -> None:
+    card = b"x\n<!-- hubrelease:text limits -->\nfine\n" + text + b"\n<!-- /hubrelease:text -->\n"
+    found = only(faults(lambda: free_text.read(card, "README.md")))
+    assert (found.kind, found.where.file, found.where.line, words in found.message) == ("text-mark", "README.md", 4, True)
+
+
+def test_bytes_outside_of_the_blocks_are_the_renderings_affair(tmp_path: Path) -> None:
+    assert free_text.read(b"caf\xe9 \x1b\n" + HAND.encode(), "README.md").texts == {"limits": "Mine,\n\n\n\nkept.\n"}
+
+
+def test_a_mark_in_the_metadata_is_data() -> None:
+    card = f"---\nname: 'a <!-- hubrelease:text limits --> b'\n---\n{HAND}\n---\n"
+    assert list(free_text.read(card.encode(), "README.md").texts) == ["limits"]
+    never_ends = f"---\n{HAND}\n"
+    assert list(free_text.read(never_ends.encode(), "README.md").texts) == ["limits"]
+
+
 def test_a_block_without_a_place_is_told(tmp_path: Path) -> None:
     found = only(faults(lambda: render(facts(tmp_path, HAND.replace("limits", "nowhere")))))
     assert (found.where.file, '"nowhere"' in found.message) == ("README.md", True)

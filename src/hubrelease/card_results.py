@@ -14,6 +14,7 @@ from hubrelease.amounts import refused
 from hubrelease.card_front import yaml_text
 from hubrelease.evaluations import Evaluation, Metric
 from hubrelease.facts import Facts, Figure
+from hubrelease.markdown import plain_line
 from hubrelease.tables import Table
 
 NUMBER = re.compile(r"[-+]?\d[\d,]*(\.\d+)?")
@@ -73,15 +74,15 @@ def model_index(facts: Facts, tables: list[Table]) -> list[dict[str, Any]] | Non
 
 def one_result(kind: str, task: str, shots: int | None, found: list[Result], datasets: Mapping[str, Any]) -> dict[str, Any]:
     alias = found[0].metric.alias.strip(" -")
-    dataset = {"type": task, "name": alias or task, **datasets.get(task, {})}
+    dataset = {"type": plain_line(task), "name": plain_line(alias or task).strip(), **datasets.get(task, {})}
     if shots is not None:
         dataset["args"] = {"num_few_shot": shots}
     return {"task": {"type": kind}, "dataset": dataset, "metrics": [as_metric(result) for result in found]}
 
 
 def as_metric(result: Result) -> dict[str, Any]:
-    name = f"{result.metric.name} ({SELF_REPORTED})"
-    return {"type": result.metric.metric, "name": name, "value": number_shown(result.figure), "verified": False}
+    name = f"{plain_line(result.metric.name)} ({SELF_REPORTED})"
+    return {"type": plain_line(result.metric.metric), "name": name, "value": number_shown(result.figure), "verified": False}
 
 
 # ------------------------------------------------------------------------------------------------------- .eval_results
@@ -114,5 +115,7 @@ def entry(facts: Facts, asked: Mapping[str, Any], figure: Figure) -> Iterator[tu
     known = facts.measured(figure.file, figure.pointer)
     if known:
         run, metric = known
-        notes += [part for part in (run.harness, metric.name, f"{metric.shots}-shot" if metric.shots is not None else "") if part]
+        notes += [
+            plain_line(part) for part in (run.harness, metric.name, f"{metric.shots}-shot" if metric.shots is not None else "") if part
+        ]
     yield "notes", ", ".join([SELF_REPORTED, *notes])

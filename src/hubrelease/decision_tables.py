@@ -145,7 +145,7 @@ class Decisions:
         """With two decimals, or as many as it has."""
         value = resolve(self.report, pointer)
         has_more = isinstance(value, float) and math.isfinite(value) and value != round(value, 2)
-        return self.shown(pointer, **({} if has_more else {"decimals": 2}))
+        return self.shown(pointer) if has_more else self.shown(pointer, decimals=2)
 
     def latency(self) -> list[list[Asked]]:
         tokens, rows, change = self.headers("tokens", "rows", "change")
