@@ -117,6 +117,16 @@ def test_what_can_not_be_computed_is_refused(tmp_path: Path, asked: dict[str, An
     assert words in only(faults(lambda: figure(tmp_path, {"decimals": 1, **asked}))).message
 
 
+@pytest.mark.parametrize("name", ["recovery", "change", "percent_lower", "percent_higher"])
+def test_a_percentage_of_what_is_below_zero_is_refused(tmp_path: Path, name: str) -> None:
+    """Half as far below zero would be "50% lower", or a loss of half."""
+    receipts = {"benchmarks/n.json": {"values": [-1.0, -2.0]}}
+    asked = {"compute": name, "of": [at("/values/0"), at("/values/1")], "decimals": 1}
+    found = only(faults(lambda: figure(tmp_path, asked, receipts)))
+    assert ("below zero" in found.message, "difference" in found.mend) == (True, True)
+    assert figure(tmp_path, {**asked, "compute": "difference"}, receipts).shown == "+1.0"
+
+
 def test_figures_that_need_each_other_are_refused(tmp_path: Path) -> None:
     circle = {"a": {"compute": "sum", "of": ["b"]}, "b": {"compute": "sum", "of": ["a"]}}
     assert "computed from figures that are computed from it" in only(faults(lambda: figure(tmp_path, {"figure": "a"}, **circle))).message
@@ -284,6 +294,9 @@ def test_a_task_with_several_metrics_has_to_be_said_exactly(tmp_path: Path) -> N
     assert "2 values for task gsm8k: exact_match (strict), exact_match (flexible)" in found.message
     absent = only(faults(lambda: figure(tmp_path, of(A, "hellaswag"), {A: lm_eval(0.5)})))
     assert absent.mend.startswith("it has gsm8k")
+    many = {"results": {f"task_{n:03}": {"acc,none": 0.5} for n in range(60)}, "config": {"model_args": "pretrained=x"}}
+    near = only(faults(lambda: figure(tmp_path, of(A, "task_59"), {A: many})))
+    assert near.mend == f'write "task_059"; it has {", ".join(list(many["results"])[:20])} and 40 more'
     foreign = only(faults(lambda: figure(tmp_path, of("benchmarks/n.json"))))
     assert "no adapter reads this receipt" in foreign.mend
 

@@ -28,6 +28,7 @@ __all__ = ["MISSING", "Facts", "Figure", "byte_text", "refused", "resolve", "sho
 SOURCES = ("receipt", "payload", "lock", "spec")
 FORM = ("as", "decimals", "unit", "sign")  # how a figure is shown, which one that refers to it can replace
 MAX_DEPTH = 32
+MAX_NAMES, MAX_COMPARED = 20, 5000  # names that a message lists, and among which it looks for what was meant
 MAX_BITS = 400_000  # of all operands: what exact arithmetic does in milliseconds
 
 
@@ -268,10 +269,21 @@ class Facts:
         said = ", ".join(f"{key} {value}" for key, value in wanted.items())
         if not found:
             tasks = [m.name for m in by_task.get(asked["task"], ())] or list(by_task)
-            mend = f"it has {', '.join(tasks[:20])}" if tasks else "no adapter reads this receipt: give a pointer"
+            has_task = asked["task"] in by_task
+            mend = known_names("" if has_task else asked["task"], tasks) if tasks else "no adapter reads this receipt: give a pointer"
             raise refused(where, f"{asked['receipt']} has no {said}", mend)
         several = ", ".join(dict.fromkeys(m.name for m in found))
         raise refused(where, f"{asked['receipt']} has {len(found)} values for {said}: {several[:200]}", "say which `metric` and `filter`")
+
+
+def known_names(wanted: str, names: list[str]) -> str:
+    """The names that there are, before them the one that is nearest to what was asked for."""
+    from hubrelease.hub_lists import nearest
+
+    near = nearest(wanted, names[:MAX_COMPARED], 0.6) if wanted else None
+    first = f'write "{near}"; ' if near else ""
+    more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+    return f"{first}it has {', '.join(names[:MAX_NAMES])}{more}"
 
 
 MISSING = object()
@@ -308,5 +320,5 @@ def applied(name: str, numbers: list[Fraction], where: Where) -> Fraction:
         return formulas.FORMULAS[name].apply(numbers)
     except ZeroDivisionError:
         raise refused(where, f"{name} would divide by zero", "correct the receipt, or leave the figure out") from None
-    except ValueError as error:
-        raise refused(where, f"{name}: {error}", "ask for the other one") from None
+    except formulas.Unfit as error:
+        raise refused(where, f"{name}: {error}", error.mend) from None

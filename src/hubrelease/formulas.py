@@ -34,21 +34,38 @@ def product(numbers: Numbers) -> Fraction:
     return found
 
 
+class Unfit(ValueError):
+    """Why a formula says nothing of its operands, and which one to ask for."""
+
+    def __init__(self, reason: str, mend: str) -> None:
+        self.mend = mend
+        super().__init__(reason)
+
+
+def part(numbers: Numbers) -> Fraction:
+    """a / b, b being what percentages are of."""
+    if numbers[1] < 0:
+        raise Unfit("b is below zero, and a percentage of it would say the opposite", "ask for the difference")
+    return numbers[0] / numbers[1]
+
+
 def lower(numbers: Numbers) -> Fraction:
-    if numbers[0] > numbers[1]:
-        raise ValueError("a is higher than b; ask for percent_higher")
-    return (numbers[1] - numbers[0]) / numbers[1]
+    found = 1 - part(numbers)
+    if found < 0:
+        raise Unfit("a is higher than b", "ask for percent_higher")
+    return found
 
 
 def higher(numbers: Numbers) -> Fraction:
-    if numbers[0] < numbers[1]:
-        raise ValueError("a is lower than b; ask for percent_lower")
-    return (numbers[0] - numbers[1]) / numbers[1]
+    found = part(numbers) - 1
+    if found < 0:
+        raise Unfit("a is lower than b", "ask for percent_lower")
+    return found
 
 
 FORMULAS: Mapping[str, Formula] = {
-    "recovery": Formula("100 × a / b", 2, lambda n: n[0] / n[1], compares=True, form="percent"),
-    "change": Formula("100 × (a − b) / b", 2, lambda n: (n[0] - n[1]) / n[1], compares=True, form="percent", sign=True),
+    "recovery": Formula("100 × a / b", 2, part, compares=True, form="percent"),
+    "change": Formula("100 × (a − b) / b", 2, lambda n: part(n) - 1, compares=True, form="percent", sign=True),
     "percent_lower": Formula("100 × (b − a) / b", 2, lower, compares=True, form="percent"),
     "percent_higher": Formula("100 × (a − b) / b", 2, higher, compares=True, form="percent"),
     "difference": Formula("a − b", 2, lambda n: n[0] - n[1], compares=True, keeps_kind=True, sign=True),
