@@ -25,7 +25,7 @@ LOAD = (
     "input tokens at most",
     "output tokens at most",
 )  # conditions of a run on which its times and rates hang
-TIMED = ("ms", "s", "tok/s", "req/s")
+TIMED = ("ms", "s", "tok/s", "req/s", "inputs/s")
 
 
 def unlike(mine: list[Leaf], other: list[Leaf], find: Find) -> str | None:

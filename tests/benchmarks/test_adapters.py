@@ -225,6 +225,20 @@ def test_vllm_times_without_a_suffix_are_seconds() -> None:
     assert named(found, "median_ttft").unit == "s"
 
 
+def test_vllm_keys_of_newer_versions_have_their_units() -> None:
+    new = {"p100_ttft_ms": 9.5, "mean_client_queue_time_ms": 3.0, "p99_e2el_including_client_queue_ms": 4.0, "probe_median_e2el_ms": 5.0, "probe_completed": 7,
+           "input_sequence_throughput": 6.0, "total_input_sequences": 8, "diffusion_committed_throughput": 10.0, "diffusion_steps_per_canvas": 2.5}  # fmt: skip
+    found = {m.metric: (m.value, m.unit) for m in only({**samples.VLLM, **new}).metrics}
+    units = ("ms", "ms", "ms", "ms", "requests", "inputs/s", "inputs", "tok/s", "")
+    assert {name: found[name] for name in new} == {name: (value, unit) for (name, value), unit in zip(new.items(), units, strict=True)}
+
+
+def test_a_rate_that_was_raised_while_measuring_is_not_called_unlimited() -> None:
+    ramp = {"request_rate": "inf", "ramp_up_strategy": "linear", "ramp_up_start_rps": 1, "ramp_up_end_rps": 12}
+    assert dict(only({**samples.VLLM, **ramp}).conditions)["request rate"] == "1 to 12 req/s, linear"
+    assert "rate unlimited" not in footnote(only({**samples.VLLM, **ramp, "ramp_up_end_rps": None}), Say("en"))
+
+
 def test_vllm_latency_and_throughput() -> None:
     assert [(m.metric, m.value, m.unit) for m in only(samples.VLLM_LATENCY).metrics] == [
         ("avg_latency", 1.5, "s"), ("p10_latency", 1.41, "s"), ("p99_latency", 1.6, "s"),

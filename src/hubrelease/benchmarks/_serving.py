@@ -13,7 +13,10 @@ from typing import Any
 from hubrelease.evaluations import Metric, number
 from hubrelease.strict_yaml import pointer_to
 
-LATENCY = re.compile(r"(?:(?:mean|median|std|min|max|p\d{1,2}(?:\.\d{1,4})?)_)(?:ttft|tpot|itl|e2el|e2e_latency|ntpot|latency)(_ms)?")
+LATENCY = re.compile(
+    r"(?:probe_)?(?:mean|median|std|min|max|p(?:100|\d{1,2}(?:\.\d{1,4})?))_"
+    r"(?:ttft|tpot|itl|e2el|e2e_latency|ntpot|latency|client_queue_time|e2el_including_client_queue)(_ms)?"
+)
 UNITS = {
     "duration": "s",
     "completed": "requests",
@@ -37,6 +40,16 @@ UNITS = {
     "concurrency": "requests",
     "accept_length": "tokens",
     "rtfx": "",
+    "total_input_sequences": "inputs",
+    "input_sequence_throughput": "inputs/s",
+    "probe_completed": "requests",
+    "probe_failed": "requests",
+    "diffusion_committed_throughput": "tok/s",
+    "diffusion_committed_tokens": "tokens",
+    "diffusion_denoising_steps": "",
+    "diffusion_canvas_positions": "",
+    "diffusion_steps_per_canvas": "",
+    "diffusion_committed_per_step": "",
     "spec_decode_acceptance_rate": "%",
     "spec_decode_acceptance_length": "tokens",
     "spec_decode_num_drafts": "",
@@ -74,8 +87,12 @@ def failures(row: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
 
 
 def rate(row: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """The rate of requests: a number, or none where all were sent at once ("inf", Infinity)."""
+    """The rate of requests: a number, none where all were sent at once ("inf", Infinity), or from where to where it was raised."""
     given = row.get("request_rate")
+    if (strategy := row.get("ramp_up_strategy")) is not None:
+        first, last = number(row.get("ramp_up_start_rps")), number(row.get("ramp_up_end_rps"))
+        known = first is not None and last is not None and isinstance(strategy, str)
+        return (("request rate", f"{first:g} to {last:g} req/s, {strategy[:40]}"),) if known else ()
     if given.strip().lower() in ("inf", "infinity") if isinstance(given, str) else given == float("inf"):
         return (("request rate", "unlimited"),)
     found = number(given)
