@@ -297,6 +297,8 @@ def test_a_task_with_several_metrics_has_to_be_said_exactly(tmp_path: Path) -> N
     many = {"results": {f"task_{n:03}": {"acc,none": 0.5} for n in range(60)}, "config": {"model_args": "pretrained=x"}}
     near = only(faults(lambda: figure(tmp_path, of(A, "task_59"), {A: many})))
     assert near.mend == f'write "task_059"; it has {", ".join(list(many["results"])[:20])} and 40 more'
+    twice = only(faults(lambda: figure(tmp_path, of(A), {A: [lm_eval(0.5), lm_eval(0.4)]})))
+    assert twice.mend == "give the pointer of the one that is meant: /0/results/mmlu/acc,none, /1/results/mmlu/acc,none"
     foreign = only(faults(lambda: figure(tmp_path, of("benchmarks/n.json"))))
     assert "no adapter reads this receipt" in foreign.mend
 

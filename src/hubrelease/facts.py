@@ -272,8 +272,10 @@ class Facts:
             has_task = asked["task"] in by_task
             mend = known_names("" if has_task else asked["task"], tasks) if tasks else "no adapter reads this receipt: give a pointer"
             raise refused(where, f"{asked['receipt']} has no {said}", mend)
-        several = ", ".join(dict.fromkeys(m.name for m in found))
-        raise refused(where, f"{asked['receipt']} has {len(found)} values for {said}: {several[:200]}", "say which `metric` and `filter`")
+        names = list(dict.fromkeys(m.name for m in found))
+        pointers = ", ".join(m.pointer for m in found[:MAX_NAMES])
+        mend = "say which `metric` and `filter`" if len(names) > 1 else f"give the pointer of the one that is meant: {pointers}"
+        raise refused(where, f"{asked['receipt']} has {len(found)} values for {said}: {', '.join(names)[:200]}", mend)
 
 
 def known_names(wanted: str, names: list[str]) -> str:
