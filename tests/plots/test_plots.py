@@ -91,6 +91,22 @@ def test_a_bucket_without_rows_is_left_out(tmp_path: Path, report: dict[str, Any
     assert "<=256" not in alt_text(plot, Say("en"))
 
 
+def test_runs_of_one_name_are_told_apart(tmp_path: Path, report: dict[str, Any]) -> None:
+    """Two releases served under one profile, or none: by model, as in the tables, and else by their parts."""
+    for profile, model, said in (
+        ("fused", "org/m", "fused (candidate) against fused (baseline)"),
+        (None, None, "candidate against baseline"),
+    ):
+        same = copy.deepcopy(report)
+        for side in ("baseline", "candidate"):
+            same[side]["run"] |= {"profile": profile, "model": model and {"name": model}}
+        (plot,) = plots_of(facts(tmp_path, [LATENCY], {"benchmarks/d.json": same}))
+        assert said in alt_text(plot, Say("en"))
+    same["baseline"]["run"]["model"], same["candidate"]["run"]["model"] = {"name": "org/base"}, {"name": "org/fp8"}
+    (plot,) = plots_of(facts(tmp_path, [RELIABILITY], {"benchmarks/d.json": same}))
+    assert "org/fp8, ECE" in alt_text(plot, Say("en"))
+
+
 # -------------------------------------------------------------------------------------------------------------- refusals
 
 

@@ -90,11 +90,9 @@ def latency(facts: Facts, asked: Mapping[str, Any], at: str) -> tuple[Series, ..
     """Mean latency of both runs of a paired report in each bucket that has rows."""
     report = report_of(facts, asked, at)
     buckets = [(n, b["inputTokens"]) for n, b in enumerate(report["buckets"]) if b["rows"]]
-    form = {"from": "ms", "as": "duration"}
+    form, names = {"from": "ms", "as": "duration"}, named(report)
     return tuple(
-        Series(
-            profile(report, side), tuple(Point(find(facts, asked, at, f"/buckets/{n}/{side}/meanMs", form), label) for n, label in buckets)
-        )
+        Series(names[side], tuple(Point(find(facts, asked, at, f"/buckets/{n}/{side}/meanMs", form), label) for n, label in buckets))
         for side in SIDES
     )
 
@@ -102,6 +100,7 @@ def latency(facts: Facts, asked: Mapping[str, Any], at: str) -> tuple[Series, ..
 def reliability(facts: Facts, asked: Mapping[str, Any], at: str) -> tuple[Series, ...]:
     """Accuracy and mean confidence of both runs of a paired report in each bin that has rows."""
     report = report_of(facts, asked, at)
+    names = named(report)
 
     def point(side: str, n: int) -> Point:
         x, y = (find(facts, asked, at, f"/{side}/bins/{n}/{key}", {"decimals": 3}) for key in ("meanConfidence", "accuracy"))
@@ -109,7 +108,7 @@ def reliability(facts: Facts, asked: Mapping[str, Any], at: str) -> tuple[Series
 
     return tuple(
         Series(
-            profile(report, side),
+            names[side],
             tuple(point(side, n) for n, found in enumerate(report[side]["bins"]) if found["rows"]),
             "ECE " + find(facts, asked, at, f"/{side}/ece", {"decimals": 6}).shown,
         )
@@ -125,8 +124,15 @@ def report_of(facts: Facts, asked: Mapping[str, Any], at: str) -> Any:
     return paired_reports.report_of(facts, asked["receipt"], facts.spec.where(f"{at}/receipt"), "plot-fault")
 
 
-def profile(report: Any, side: str) -> str:
-    return str(resolve(report, f"/{side}/run/profile") or side)
+def named(report: Any) -> dict[str, str]:
+    """The name of each run, as the tables have it: its profile, else its model, else its part; its part beside it where both have one."""
+
+    def name(side: str) -> str:
+        texts = [resolve(report[side]["run"], pointer) for pointer in ("/profile", "/model/name")]
+        return next((text for text in texts if isinstance(text, str) and text.strip()), side)
+
+    names = {side: name(side) for side in SIDES}
+    return names if len(set(map(str.strip, names.values()))) == len(SIDES) else {side: f"{name} ({side})" for side, name in names.items()}
 
 
 def find(facts: Facts, asked: Mapping[str, Any], at: str, pointer: str, form: Mapping[str, Any]) -> Any:
