@@ -19,7 +19,7 @@ from typing import Any
 from hubrelease import gpus, reports_written, resealing, suites, verify_release
 from hubrelease.checks import as_problem
 from hubrelease.decisions.client import LOOPBACK, address
-from hubrelease.engines import Engine, EngineFault
+from hubrelease.engines import Engine, EngineFault, Missing
 from hubrelease.engines.openai import OpenAI
 from hubrelease.engines.sm120 import SM120
 from hubrelease.engines.transformers import Transformers
@@ -120,6 +120,8 @@ def settled(asked: Asked, release: Release) -> Asked:
     bad = None
     if runtime == "openai" and not asked.base_url:
         bad = ("--runtime openai needs --base-url", "give the address of a running server, such as http://127.0.0.1:8000")
+    elif asked.runtime == "sm120" != kind and not asked.base_url and not has_server(release):
+        bad = ("--runtime sm120 needs a decision release", "leave --runtime out: release.yaml says what runs this one")
     elif asked.base_url and runtime == "transformers":
         bad = ("--base-url has no meaning for --runtime transformers", "leave one of them out")
     if bad:
@@ -169,9 +171,14 @@ def engine_of(asked: Asked, release: Release) -> Engine:
         return OpenAI(asked.base_url)
     if asked.runtime == "vllm":
         return VLLM(root, device, remote_code)
-    if any(path.startswith("runtime/server/") for path in release.files):
+    if has_server(release):
         return SM120(release, device, profile="reference")
     return Transformers(root, device, remote_code)
+
+
+def has_server(release: Release) -> bool:
+    """It brings the decision runtime."""
+    return any(path.startswith("runtime/server/") for path in release.files)
 
 
 def told_gpus(asked: Asked, found: Found, release: Release) -> Found:
@@ -237,7 +244,10 @@ def interrupted_by_sigterm() -> Iterator[None]:
 
 
 def run_probe(probe: Probe, session: Session, ended: str | None) -> tuple[list[Row], str | None]:
-    """(rows, why nothing more can be asked). A probe that has come to its end before its time is a failed row."""
+    """(rows, why nothing more can be asked). A probe that has come to its end before its time is a failed row.
+
+    OutsideError where this machine lacks what the engine needs.
+    """
     if ended and probe.name != "promise":
         return [Row(probe.name, SKIPPED, True, reason=f"not run: {ended}")], ended
     if reason := probe.skip(session):
@@ -245,6 +255,8 @@ def run_probe(probe: Probe, session: Session, ended: str | None) -> tuple[list[R
     rows: list[Row] = []
     try:
         rows.extend(probe.run(session))
+    except Missing as fault:
+        raise OutsideError(problem(fault.kind, "this machine", fault.message, fault.mend)) from None
     except EngineFault as fault:
         rows.append(Row(probe.name, FAIL, reason=fault.message))
         ended = f"{probe.name} {WAS_THE_END}" if fault.ended or probe.name == "start" else None
@@ -252,12 +264,10 @@ def run_probe(probe: Probe, session: Session, ended: str | None) -> tuple[list[R
 
 
 def refuse_outside(asked: Asked, why: str) -> None:
-    """A package that is not here, or a server of others that does not answer, says nothing about the release."""
+    """A server of others that does not answer says nothing about the release."""
     if asked.base_url:
         message = f"the server at {asked.base_url} {why}" if not why.startswith("nothing") else why
         raise OutsideError(problem("server-unreachable", "--base-url", message, "start the server, wait until it is ready, then run again"))
-    if why.endswith("not installed"):
-        raise OutsideError(problem("tool-missing", "validate", f"needs {why}", "pip install 'hubrelease[validate]'"))
 
 
 def memory_row(suite: Suite, memory: dict[str, Any]) -> Row:

@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 MODELS = {
-    "model": "owner/tiny", "profile": "fused", "max_tokens": 4096, "versions": {"torch": "2.13.0", "engine": "1.2"},
+    "model": "owner/tiny", "loaded": True, "profile": "fused", "max_tokens": 4096, "versions": {"torch": "2.13.0", "engine": "1.2"},
     "backend": {"linear": {"steps": [{"rows": 0, "backend": "cutlass_sm120"}], "selfTest": {"shapes": 7}}, "attention": "torch"},
 }  # fmt: skip
 GOOD = {

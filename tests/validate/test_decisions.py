@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from fake_decisions import FakeDecisions
+from fake_decisions import MODELS, FakeDecisions
 from validating import release, report, row, validate
 
 from hubrelease.engines.sm120 import SM120
@@ -53,6 +53,27 @@ def test_a_wrong_answer_or_number_fails_and_is_told(root, fault):
     done, found = asked(root, **answers)
     assert (done.code, found["result"]) == (1, "fail"), done.said
     assert words in row(found, "request:facts")["reason"]
+
+
+@pytest.mark.parametrize("told", [{"loaded": False}, {"loaded": None}, {"model": None}])
+def test_a_server_that_is_not_ready_or_none_is_not_asked(tmp_path, monkeypatch, told):
+    root = release(tmp_path / "release", takes=("decision",), asked={"limits": {"start_s": 0.3}})
+    for key, value in told.items():
+        monkeypatch.setitem(MODELS, key, value)
+    with FakeDecisions() as server:
+        done = validate(root, "--runtime", "sm120", "--base-url", server.base)
+        assert not server.bodies
+    assert (done.code, done.kinds) == (3, ["server-unreachable"])
+    assert 'names no model that is "loaded": true' in done.only()["message"]
+
+
+def test_what_a_server_tells_of_itself_and_no_json_can_hold_is_left_out(root, monkeypatch):
+    monkeypatch.setitem(MODELS, "graphs", math.nan)
+    monkeypatch.setitem(MODELS, "profile", "\ud800")
+    monkeypatch.setitem(MODELS, "backend", {"linear": {"selfTest": {"a": math.inf}}})
+    done, found = asked(root)
+    assert done.code == 0, done.said
+    assert found["environment"]["server"] == {"max_tokens": 4096}
 
 
 def test_even_chances_everywhere_are_no_decision(root):

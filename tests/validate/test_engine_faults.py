@@ -22,6 +22,8 @@ LOST = "CUDA error: an illegal memory access was encountered\nCUDA kernel errors
         (RuntimeError(DRIVER), "cuda", "driver on your system is too old", False),
         (RuntimeError(LOST), "cuda", "illegal memory access", True),
         (ValueError(), "cpu", "ValueError", False),
+        (Exception("missing field `single_word` at line 8"), "cpu", "missing field `single_word`", False),
+        (ZeroDivisionError("division by zero"), "cpu", "division by zero", False),
     ],
 )
 def test_a_fault_is_one_line_and_says_whether_anything_can_be_asked_after_it(error, device, words, ended):
@@ -34,5 +36,6 @@ def test_a_fault_is_one_line_and_says_whether_anything_can_be_asked_after_it(err
 
 
 def test_what_is_no_fault_of_an_engine_is_not_caught():
-    with pytest.raises(ZeroDivisionError), told("cpu", "x"):
-        _ = 1 / 0
+    for error in (KeyboardInterrupt, SystemExit):
+        with pytest.raises(error), told("cpu", "x"):
+            raise error

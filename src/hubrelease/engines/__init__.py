@@ -21,6 +21,14 @@ class EngineFault(Exception):
         self.message, self.ended = message, ended
 
 
+class Missing(EngineFault):
+    """What the engine needs is not on this machine, which says nothing about the release. `kind` is of codes.py."""
+
+    def __init__(self, message: str, mend: str, kind: str = "tool-missing") -> None:
+        super().__init__(message, ended=True)
+        self.mend, self.kind = mend, kind
+
+
 @dataclass(frozen=True)
 class Answer:
     """What came back. `entropies`: of the distribution before each token, as a share of a uniform guess; None where not told.

@@ -12,13 +12,15 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from hubrelease.engines import EngineFault
+from hubrelease.engines import EngineFault, Missing
 
 PATIENCE_S = 20.0
 TAIL_BYTES = 2**17  # vLLM's first error stands a hundred lines before its last
 PREFIX = re.compile(r"^\([^)]* pid=\d+\) (?:[A-Z]+ [^]]*\] )?")  # vLLM's, of each line
+ABSENT = re.compile(r"ModuleNotFoundError: No module named '(\w+)")
 RAISED = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception): \S")
 SHOWN = 400
+MEND = "install what the release's runtime needs (runtime/requirements.lock), or run `hubrelease validate` in its image (--print-job)"
 
 
 def free_port() -> int:
@@ -29,9 +31,10 @@ def free_port() -> int:
 
 
 class Process:
-    """`env` adds to this process's own environment; nothing may be fetched."""
+    """`env` adds to this process's own environment; nothing may be fetched. `own`: modules that the server itself brings."""
 
-    def __init__(self, words: Sequence[str], folder: Path, env: Mapping[str, str] | None = None) -> None:
+    def __init__(self, words: Sequence[str], folder: Path, env: Mapping[str, str] | None = None, own: frozenset[str] = frozenset()) -> None:
+        self.own = own
         self.log = tempfile.TemporaryFile()  # noqa: SIM115  closed in `end`
         offline = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "DO_NOT_TRACK": "1"}
         try:
@@ -51,8 +54,11 @@ class Process:
         """Raises EngineFault with its last words where it has ended."""
         code = self.child.poll()
         if code is not None:
+            words = self.last_words()
+            if (found := ABSENT.search(words)) and found[1] not in self.own:
+                raise Missing(f"the server needs {found[1]}, which is not installed here", MEND)
             said = f"signal {-code}" if code < 0 else f"exit code {code}"
-            raise EngineFault(f"the server ended ({said}): {self.last_words()}", ended=True)
+            raise EngineFault(f"the server ended ({said}): {words}", ended=True)
 
     def wait(self, seconds: float) -> None:
         """Until it has ended, or so long."""

@@ -26,6 +26,7 @@ from hubrelease.suites import Request, Suite
 
 POLL_S = 0.25
 TOLD = ("version", "payloadDigest", "profile", "max_tokens", "max_options", "calibration_version", "graphs")
+OWN = frozenset(("server", "engine", "kernels", "verify_release", "entrypoint"))
 PARTS = ("runtime/server/", "runtime/engine/", "runtime/kernels/")
 ALONE = ("runtime/verify_release.py", "runtime/entrypoint.py")
 MAX_PACKAGES, MAX_TOLD_BYTES = 40, 4096
@@ -59,7 +60,7 @@ class SM120:
             # --sizes-only: every byte was held against the provenance a moment ago
             words = [sys.executable, "-I", str(place / "entrypoint.py"), str(Path(self.release.root).resolve()), "--sizes-only"]
             words += ["--host", "127.0.0.1", "--port", str(self.port), "--device", self.device, "--profile", self.profile]
-            self.process = Process(words, place, {"PYTHONDONTWRITEBYTECODE": "1"})
+            self.process = Process(words, place, {"PYTHONDONTWRITEBYTECODE": "1"}, OWN)
             self.pid = self.process.pid
         self.told = self.wait(suite.at_most("start_s"))
         return {"readyS": round(monotonic() - began, 1)}
@@ -70,9 +71,9 @@ class SM120:
             self.alive()
             try:
                 value = self.client.call("/v1/models", None, max(0.1, min(10, deadline - monotonic())))
-                if isinstance(value, dict):
+                if isinstance(value, dict) and isinstance(value.get("model"), str) and value.get("loaded") is True:
                     return value
-                last = "its /v1/models is no object"
+                last = 'its /v1/models names no model that is "loaded": true'
             except EngineFault as fault:
                 last = fault.message
             if monotonic() + POLL_S > deadline:
@@ -110,7 +111,10 @@ class SM120:
             data = self.release.read("tokenizer.json", MAX_TOKENIZER_BYTES)
             if data is None:
                 return None
-            self.tokenizer = Tokenizer.from_str(data.decode("utf-8", "replace"))
+            try:
+                self.tokenizer = Tokenizer.from_str(data.decode("utf-8", "replace"))
+            except Exception as error:  # the library raises nothing narrower
+                raise EngineFault(f"tokenizer.json can't be read: {str(error)[:200]}") from None
         return len(self.tokenizer.encode(text, add_special_tokens=False).ids)
 
     def ask(self, request: Request, stream: bool = False) -> Answer:
@@ -142,8 +146,11 @@ class SM120:
 
 
 def is_small(value: Any) -> bool:
-    """Something that a report has room for."""
-    return value is not None and len(canonical.compact(value)) <= MAX_TOLD_BYTES
+    """Something that a report has room for, and that can be written down: no NaN, no half character."""
+    try:
+        return value is not None and len(canonical.compact(value)) <= MAX_TOLD_BYTES
+    except ValueError:
+        return False
 
 
 def copied(release: Release, place: Path) -> Path:

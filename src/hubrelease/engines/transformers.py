@@ -18,14 +18,15 @@ from time import monotonic
 from typing import Any
 
 from hubrelease.conversion import dequantised
-from hubrelease.engines import Answer, EngineFault, Facts
+from hubrelease.engines import Answer, EngineFault, Facts, Missing
 from hubrelease.engines._packages import installed
+from hubrelease.errors import ReleaseError
 from hubrelease.fidelity import TRANSFORMERS_READS, compute_dtype, method_of
 from hubrelease.suites import Request, Suite
 
 NEEDED = ("torch", "transformers", "safetensors", "accelerate")
 SHOWN = 20
-FAULTS = (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError, AttributeError, IndexError, MemoryError)
+MEND = "pip install 'hubrelease[validate]'"
 
 
 class Transformers:
@@ -44,11 +45,13 @@ class Transformers:
 
     def start(self, suite: Suite) -> Mapping[str, Any]:
         if absent := [name for name in NEEDED if find_spec(name) is None]:
-            raise EngineFault(f"{', '.join(absent)} not installed", ended=True)
+            raise Missing(f"not installed: {', '.join(absent)}", MEND)
         import os
 
         os.environ |= {"HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1", "TQDM_DISABLE": "1"}  # nothing but the folder
         self.suite = suite
+        if self.device == "cuda":
+            need_cuda()
         began = monotonic()
         with told(self.device, "the model could not be loaded", ended=True):
             self.load()
@@ -87,7 +90,8 @@ class Transformers:
         return Facts("transformers", packages.get("transformers"), packages, backends, load=self.loaded)
 
     def count(self, text: str) -> int | None:
-        return len(self.tokenizer(text, add_special_tokens=False)["input_ids"])
+        with told(self.device, "the text could not be cut into tokens"):
+            return len(self.tokenizer(text, add_special_tokens=False)["input_ids"])
 
     # --------------------------------------------------------------------------------------------------------- answers
 
@@ -157,6 +161,18 @@ class Transformers:
                 torch.cuda.empty_cache()
 
 
+def need_cuda() -> None:
+    """Missing where torch can't use the GPU that nvidia-smi tells of: built without CUDA, or for a newer driver."""
+    import torch
+
+    try:
+        torch.cuda.init()
+    except (AssertionError, RuntimeError) as error:
+        first = (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
+        mend = "install a torch whose CUDA the driver runs (nvidia-smi shows it), or update the driver; --device cpu runs without"
+        raise Missing(f"torch {torch.__version__} can't use the GPU: {first}", mend, "gpu-missing") from None
+
+
 def spread(logits: Any, chosen: list[int]) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """(log probability of each chosen token, entropy at each place as a share of a uniform guess); NaN stays NaN."""
     import torch
@@ -192,12 +208,15 @@ def tool_in(text: str) -> Mapping[str, Any] | None:
 
 @contextmanager
 def told(device: str, what: str, ended: bool = False) -> Iterator[None]:
-    """What torch and transformers raise, as an EngineFault in one line. Memory that did not suffice is named as such."""
+    """Whatever is raised, as an EngineFault in one line. Memory that did not suffice is named as such.
+
+    What four libraries, a chat template and a release's own code may raise has no list: tokenizers raises bare Exceptions.
+    """
     try:
         yield
-    except EngineFault:
+    except (EngineFault, ReleaseError):
         raise
-    except FAULTS as error:
+    except Exception as error:
         first = (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
         short = "out of memory" in first.lower() or isinstance(error, MemoryError)
         lost = "cuda error" in first.lower()

