@@ -15,6 +15,7 @@ from hubrelease import free_text
 from hubrelease.cards import files, render, rendered
 from hubrelease.facts import Facts
 from hubrelease.lock import Lock
+from hubrelease.markdown import escape_paragraph
 from hubrelease.typed_figures import literals, template_problems
 
 ROOT = Path(__file__).parent.parent
@@ -207,6 +208,19 @@ def test_what_a_receipt_says_can_not_act_in_the_card(tmp_path: Path, name: str) 
     row = next(line for line in made.text.split("\n") if line.startswith("| x |"))
     assert len(re.findall(r"(?<!\\)\|", row)) == 3
     assert len(made.figures) == 2
+
+
+@pytest.mark.parametrize("name", ["---", "===", "- a", "+ a", "-", "12. a", "3) a", "1."])
+def test_what_a_receipt_says_begins_no_block(tmp_path: Path, name: str) -> None:
+    """On a line of its own it would be a list, a rule, or make a heading of the line above."""
+    summary = "Words of ours\n{=name}\n"
+    spec = {**MINIMAL, "benchmarks": [{"receipt": "r.json"}]}
+    spec["card"] = {"summary": summary, "figures": {"name": {"receipt": "benchmarks/r.json", "pointer": "/name", "as": "text"}}}
+    text = render(Facts(load(tmp_path, spec), Lock(), {"benchmarks/r.json": {"name": name}}, None))
+    line = text.split("Words of ours\n")[1].split("\n")[0]
+    assert line.replace("\\", "") == name
+    assert re.match(r"\\|\d+\\", line)
+    assert escape_paragraph("1.0.2 and -3, a - b") == "1.0.2 and -3, a - b"
 
 
 # ------------------------------------------------------------------------------------------------------------- by hand

@@ -12,7 +12,7 @@ from typing import Any
 
 from hubrelease.errors import Problem, ReleaseError, problem
 from hubrelease.facts import Facts, Figure
-from hubrelease.markdown import escape_markdown
+from hubrelease.markdown import escape_markdown, escape_paragraph
 from hubrelease.phrases import Say, local
 from hubrelease.pieces import Pieces, Segment, one
 from hubrelease.published import MARK
@@ -59,7 +59,7 @@ class Words:
             return ()
         if figure.published is not None:
             return self.published(figure, prose, in_cell)
-        text = escape_markdown(figure.shown) if prose and isinstance(figure.value, str) else figure.shown
+        text = escape_paragraph(figure.shown) if prose and isinstance(figure.value, str) else figure.shown
         mark: tuple[Segment, ...] = ((f" {self.say('stated')}", None),) if figure.stated else ()
         return ((text, figure), *mark)
 

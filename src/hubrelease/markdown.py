@@ -38,6 +38,16 @@ def escaped_line(text: str) -> str:
     return re.sub(r"([\\`*_\[\]|{}#!~])", r"\\\1", line)
 
 
+BEGINS = re.compile(r"(\d{0,9})((?<=\d)[.)](?=\s|$)|(?<!\d)[-+](?=\s|$)|(?<!\d)(?:-+|=+)$)")
+
+
+def escape_paragraph(text: str) -> str:
+    """Foreign text that can stand at the beginning of a line of a text: there it begins no list and no rule, and makes no heading."""
+    line = str(escape_markdown(text))
+    found = BEGINS.match(line)
+    return f"{line[: found.start(2)]}\\{line[found.start(2) :]}" if found else line
+
+
 def in_pieces(value: Pieces, change: Callable[[str], str]) -> Pieces:
     """`change` of each part, without blanks at either end of the whole."""
     segments = list(value.each(change).segments)
