@@ -181,6 +181,19 @@ def test_metadata_without_a_table_or_unlike_it_is_refused(tmp_path: Path, card: 
     assert words in found[0].message
 
 
+@pytest.mark.parametrize(("decimals", "value"), [(2, 37.04), (1, 37.0)])
+def test_a_score_that_two_tables_round_otherwise_is_published_as_either_shows_it(tmp_path: Path, decimals: int, value: float) -> None:
+    def figure(places: int) -> dict[str, Any]:
+        return {"receipt": OWN, "task": "mmlu", "as": "percent", "decimals": places}
+
+    both = [{"title": "t", "columns": ["a", "b"], "rows": [["x", figure(places)]]} for places in (2, 1)]
+    results = [{"dataset": "a/b", "task_id": "c", "figure": figure(decimals)}]
+    made = files(spec_facts(tmp_path, tables=both, eval_results=results))[".eval_results/a--b.yaml"]
+    assert f"value: {value}\n" in made
+    found = faults(lambda: files(spec_facts(tmp_path, tables=both, eval_results=[{**results[0], "figure": figure(3)}])))
+    assert "37.035 would be published, and the table shows 37.04%" in found[0].message
+
+
 def test_base_models_scores_are_not_this_releases(tmp_path: Path) -> None:
     made = files(spec_facts(tmp_path, model_index=True, tables=[{"title": "t", "compare": COMPARE}]))["README.md"]
     data = ModelCard(made).data

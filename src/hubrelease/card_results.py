@@ -91,15 +91,15 @@ def as_metric(result: Result) -> dict[str, Any]:
 def result_files(facts: Facts, tables: list[Table]) -> dict[str, str]:
     """{path: text} of the scores that card.eval_results asks for. CheckFailed where one is not what a table shows."""
     files: dict[str, list[dict[str, Any]]] = {}
-    shown = {(f.file, f.pointer): f for t in tables for row in t.rows for cell in row for f in cell.figures if f.source == "receipt"}
+    shown = [f for t in tables for row in t.rows for cell in row for f in cell.figures if f.source == "receipt"]
     for number, asked in enumerate(facts.spec.card.get("eval_results", ())):
         where = facts.spec.where(f"/card/eval_results/{number}")
         figure = facts.figure(asked["figure"], where)
         if figure.source != "receipt" or figure.rounded is None:
             raise refused(where, "is no number of a receipt", "name the receipt that holds the score")
-        table = shown.get((figure.file, figure.pointer))
-        if table and number_shown(table) != number_shown(figure):
-            message = f"{number_shown(figure)} would be published, and the table shows {table.shown}"
+        same = [f for f in shown if (f.file, f.pointer) == (figure.file, figure.pointer)]
+        if same and number_shown(figure) not in map(number_shown, same):
+            message = f"{number_shown(figure)} would be published, and the table shows {same[0].shown}"
             raise refused(where, message, "ask for the figure in the same form")
         path = f"{FOLDER}{asked['dataset'].replace('/', '--')}.yaml"
         files.setdefault(path, []).append(dict(entry(facts, asked, figure)))
