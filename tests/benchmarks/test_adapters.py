@@ -282,6 +282,8 @@ def test_mteb_has_a_task_for_each_subset() -> None:
         ("STS22 en", "cosine_spearman", "test", 0.67, "a1b2"), ("STS22 en", "main_score", "test", 0.67, "a1b2"),
     ]  # fmt: skip
     assert [(m.metric, m.value) for m in only(samples.MTEB_OLD).metrics] == [("cos_sim_pearson", 0.81), ("cos_sim_spearman", 0.77)]
+    bare = {"test": {"ndcg_at_10": 0.55}, "mteb_dataset_name": "FiQA2018"}
+    assert [(m.task, m.metric, m.value) for m in only(bare).metrics] == [("FiQA2018", "ndcg_at_10", 0.55)]
 
 
 def test_a_model_named_beside_the_values_is_theirs() -> None:

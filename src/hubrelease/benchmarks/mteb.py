@@ -52,7 +52,7 @@ def is_result(value: Mapping[str, Any]) -> bool:
 
 
 def is_old_result(value: Mapping[str, Any]) -> bool:
-    return "mteb_dataset_name" in value and "mteb_version" in value and any(isinstance(part, dict) for part in value.values())
+    return isinstance(value.get("mteb_dataset_name"), str) and any(isinstance(part, dict) for part in value.values())
 
 
 def is_model(value: Mapping[str, Any]) -> bool:
