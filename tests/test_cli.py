@@ -228,6 +228,31 @@ def test_check_of_weights_that_lie_beside_the_spec_points_to_seal(tmp_path: Path
     assert f"next: hubrelease seal {tmp_path}" in said.out
 
 
+def test_the_next_step_can_be_pasted_whatever_the_folder_is_called(tmp_path: Path, cli: Cli) -> None:
+    root = folder(tmp_path / "my model; rm", MINIMAL)
+    assert f"next: hubrelease seal '{root}'" in cli("check", root).out
+
+
+def test_check_sees_a_licence_link_that_sealing_would_refuse(tmp_path: Path, cli: Cli) -> None:
+    spec = {**MINIMAL, "license": "other", "license_name": "mine", "license_link": "LICENSE"}
+    said = cli("check", folder(tmp_path, spec), "--json")
+    assert [(p["kind"], p["pointer"]) for p in said.problems] == [("card-license", "/license_link")]
+    (tmp_path / "LICENSE").write_text("Do as you like.\n")
+    assert cli("check", tmp_path).code == 0
+
+
+def test_pin_without_sources_says_so_and_points_to_seal(tmp_path: Path, cli: Cli) -> None:
+    said = cli("pin", folder(tmp_path, MINIMAL))
+    assert "nothing to pin" in said.out
+    assert f"next: hubrelease seal {tmp_path}" in said.out
+
+
+def test_build_without_a_source_for_the_weights_points_to_seal(tmp_path: Path, cli: Cli) -> None:
+    said = cli("build", folder(tmp_path, MINIMAL), "--out", tmp_path / "out")
+    assert "hubrelease seal" in said.err
+    assert "No release was made." in said.out
+
+
 def test_a_receipt_that_can_not_be_read_is_undecided(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     root = folder(tmp_path, {**MINIMAL, "benchmarks": [{"receipt": "r.json"}]}, r__json="{}")
     plain = Path.read_bytes

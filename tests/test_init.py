@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 import tiny
@@ -32,6 +33,35 @@ def test_check_accepts_what_init_writes(tmp_path, name):
     tiny.write(folder, FOLDERS[name])
     init(folder)
     assert check(folder) == []
+
+
+@pytest.mark.parametrize("name", ["a whole model", "no card", "an adapter"])
+def test_the_example_in_it_is_good_once_the_marks_are_taken_away(tmp_path, name):
+    file, _ = init(tiny.write(tmp_path / "m", FOLDERS[name]))
+    head, tail = file.read_text().split("card:", 1)
+    mark = "# " if head.endswith("# ") else ""
+    lines = [re.sub(r"^( *)# ", r"\1", line) for line in f"{mark}card:{tail}".splitlines()]
+    file.write_text(head.removesuffix("# ") + "\n".join(lines) + "\nbenchmarks: [{receipt: benchmarks/results.json}]\n")
+    tiny.write(tmp_path / "m", {"benchmarks/results.json": b'{"results": {"gsm8k": {"exact_match,strict-match": 0.5}}}'})
+    assert [p for p in check(tmp_path / "m") if p.severity == "error"] == []
+    assert hubrelease.load_spec(tmp_path / "m").card["tables"]
+
+
+def test_a_folder_that_tells_no_licence_can_be_checked_and_sealed(tmp_path):
+    folder = tiny.write(tmp_path / "m", {p: d for p, d in tiny.model().items() if p not in ("README.md", "LICENSE")})
+    init(folder)
+    assert check(folder) == []
+    hubrelease.seal(folder)
+    assert hubrelease.verify(folder).exit == Exit.GOOD
+
+
+def test_the_next_step_depends_on_whether_there_are_weights_and_can_be_pasted(tmp_path, cli):
+    folder = tiny.write(tmp_path / "my model", tiny.model())
+    assert f"hubrelease seal '{folder}'" in cli("init", folder).out
+    (tmp_path / "empty").mkdir()
+    said = cli("init", tmp_path / "empty").out
+    assert "no weights found" in said
+    assert f"hubrelease pin {tmp_path / 'empty'}" in said
 
 
 def test_what_the_folder_tells_is_filled_in(tmp_path):

@@ -132,6 +132,43 @@ def test_a_release_that_is_not_there_is_told_so(tmp_path: Path, path: str) -> No
     assert only(list(caught.value.problems)).message == "does not exist"
 
 
+@pytest.mark.parametrize(
+    ("there", "mend"),
+    [("release.yml", "rename release.yml"), ("MODEL_PROVENANCE.json", "build again"), ("config.json", "hubrelease init")],
+)
+def test_what_lies_there_instead_says_how_to_mend(tmp_path: Path, there: str, mend: str) -> None:
+    (tmp_path / there).write_text("{}")
+    with pytest.raises(SpecError) as caught:
+        hubrelease.load_spec(tmp_path)
+    found = only(list(caught.value.problems))
+    assert (found.where.file, found.where.line) == (str(tmp_path / FILE_NAME), None)
+    assert mend in found.mend
+
+
+@pytest.mark.parametrize(
+    ("changes", "mend"),
+    [
+        ({"schema": 2}, "write 1"),
+        ({"card": {"model_index": "true"}}, "write true, without quotes"),
+        ({"weights": "nvfp4a16"}, "write a mapping with format"),
+    ],
+)
+def test_a_mend_is_what_to_write(tmp_path: Path, changes: dict[str, Any], mend: str) -> None:
+    assert any(mend in p.mend for p in problems(tmp_path, {**MINIMAL, **changes}))
+
+
+def test_the_version_of_the_format_is_told_where_it_is_missing(tmp_path: Path) -> None:
+    found = only(problems(tmp_path, {key: value for key, value in MINIMAL.items() if key != "schema"}))
+    assert "add it: schema: 1" in found.mend
+
+
+def test_a_pointer_cut_by_a_comma_is_told_as_such(tmp_path: Path) -> None:
+    figure = "{receipt: benchmarks/r.json, pointer: /results/gsm8k/exact_match,strict-match}"
+    found = only(problems(tmp_path, json.dumps(MINIMAL)[:-1] + f', "card": {{figures: {{a: {figure}}}}}}}'))
+    assert found.kind == "spec-unknown-key"
+    assert "quotes" in found.mend
+
+
 def test_what_is_no_plain_file_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / FILE_NAME)
     with pytest.raises(SpecError) as caught:

@@ -165,6 +165,25 @@ def test_other_encodings_are_refused(data: bytes, line: int) -> None:
     assert refusal(data).where.line == line
 
 
+@pytest.mark.parametrize(
+    ("text", "says", "mend"),
+    [
+        ("a:\n\tb: 1\n", "tab", "indent with blanks"),
+        ("a: b: c\n", "is not YAML", 'quote a text that holds ": "'),
+        ("a:\n  b: 1\n   c: 2\n", "is not YAML", "indentation"),
+        ("a: [1, 2\nb: 3\n", "is not YAML", "close the bracket"),
+        ("a: @b\n", "column 4", "quote a text"),
+        ("a: 1\nb:2\n", "is not YAML", "a blank before the value"),
+        ("a: b\n".encode("utf-16"), "UTF-16", "save it as UTF-8"),
+        ("a: é\n".encode("latin-1"), "not UTF-8", "save it as UTF-8"),
+    ],
+)
+def test_a_fault_of_syntax_says_how_to_mend_it(text: str | bytes, says: str, mend: str) -> None:
+    found = refusal(text)
+    assert says in found.message
+    assert mend in found.mend
+
+
 def test_a_byte_order_mark_and_windows_line_ends_change_nothing() -> None:
     plain = "a: b\nc: |\n  d\n  e\n"
     assert read(b"\xef\xbb\xbf" + plain.encode()) == read(plain.replace("\n", "\r\n")) == read(plain) == {"a": "b", "c": "d\ne\n"}

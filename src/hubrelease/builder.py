@@ -141,7 +141,7 @@ def stage(spec: Spec, lock: Lock, outside: Outside, options: Options, work: Work
                 "source-unknown",
                 spec.where("/sources"),
                 f'there is no source "{spec.weights.source}" for the weights',
-                "add it under sources",
+                "add it under sources; where the weights lie beside release.yaml, run `hubrelease seal`",
             )
         )
     known = [*work.journal.read(), *identities.read_state(outside.cache, work.target)]

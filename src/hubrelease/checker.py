@@ -15,6 +15,7 @@ from hubrelease.card_metadata import metadata_problems
 from hubrelease.cards import files
 from hubrelease.cards_kept import kept_beside
 from hubrelease.checks import checks
+from hubrelease.checks import hr512_card_license as hr512
 from hubrelease.checks import hr611_results_non_finite as hr611
 from hubrelease.errors import Problem, ReleaseError, problem
 from hubrelease.evaluations import read
@@ -33,7 +34,7 @@ def check(path: str | Path) -> list[Problem]:
     """Every problem of a release before it is built. SpecError where release.yaml can't be understood."""
     spec = load_spec(path)
     lock = locks.read(spec)
-    found = [*beside_problems(spec), *waiver_problems(spec), *adapter_problems(spec), *format_problems(spec)]
+    found = [*beside_problems(spec), *waiver_problems(spec), *link_problems(spec), *adapter_problems(spec), *format_problems(spec)]
     if lock is None and (spec.sources or spec.runtime):
         found.append(problem("lock-stale", locks.FILE_NAME, "is not there: nothing is pinned yet", "run `hubrelease pin`"))
     if lock is not None:
@@ -81,6 +82,16 @@ def waiver_problems(spec: Spec) -> Iterator[Problem]:
             yield problem("waiver-fault", where, f"{waiver.code} is the code of no check", "correct it, or remove the waiver")
         elif not waivable[waiver.code]:
             yield problem("waiver-fault", where, f"{waiver.code} can't be waived", "remove the waiver, and mend what it hides")
+
+
+def link_problems(spec: Spec) -> Iterator[Problem]:
+    """A licence link into a folder that will be sealed as it is, to a file that is not there."""
+    path = (spec.text("license_link") or "").partition("#")[0].removeprefix("./").lstrip("/")
+    inside = path and "://" not in path and not path.startswith("www.")
+    made = path == "LICENSE" and spec.text("license_text") is not None
+    if inside and spec.source(spec.weights.source) is None and not made and not (spec.folder / path).is_file():
+        message = f'names "{path[:80]}", which is not in the folder'
+        yield hr512.CHECK.problem(spec.where("/license_link"), message, "add the file, give license_text, or correct the link")
 
 
 def adapter_problems(spec: Spec) -> Iterator[Problem]:

@@ -6,11 +6,14 @@ table of codes. Exit codes are those of the contract, section 1.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from typing import TypeVar
 
 from hubrelease.codes import CODES
+
+T = TypeVar("T")
 
 
 class Exit(IntEnum):
@@ -82,6 +85,14 @@ class ReleaseError(Exception):
     def __init__(self, problems: Problem | Iterable[Problem]) -> None:
         self.problems = (problems,) if isinstance(problems, Problem) else tuple(problems)
         super().__init__("; ".join(f"{p.where.file}: {p.code} {p.message}" for p in self.problems))
+
+
+def attempted(call: Callable[[], T]) -> T | ReleaseError:
+    """What `call` gives, or the foreseen end that it came to, where something is to be said besides."""
+    try:
+        return call()
+    except ReleaseError as error:
+        return error
 
 
 class CheckFailed(ReleaseError):

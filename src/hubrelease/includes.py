@@ -10,6 +10,7 @@ from pathlib import Path
 
 from hubrelease.errors import OutsideError, Problem, SpecError, Where, problem
 from hubrelease.strict_yaml import MAX_BYTES, Mapping, Node, Scalar, Sequence, compose, merge
+from hubrelease.verify_release import PROVENANCE
 
 MAX_CHAIN = 16  # files that include files
 MEND = "name a file inside the folder of release.yaml, by a relative path"
@@ -77,11 +78,25 @@ def include_items(node: Mapping) -> list[Scalar]:
     return [item for item in found.items if isinstance(item, Scalar)]
 
 
+def absent(file: Path) -> Problem:
+    """release.yaml is not where it was looked for; the mend says what is there instead."""
+    folder, name = os.path.split(file)
+    if os.path.lexists(file):
+        message, mend = "is not a file", "name a folder with release.yaml, or the file itself"
+    elif name == "release.yaml" and os.path.isfile(os.path.join(folder, "release.yml")):
+        message, mend = "does not exist", "rename release.yml, which is there, to release.yaml"
+    elif name == "release.yaml" and os.path.isfile(os.path.join(folder, PROVENANCE)):
+        message = "does not exist: the folder is a release that was built"
+        mend = "change the release.yaml that it was built from, and build again"
+    else:
+        message, mend = "does not exist", "name the folder that holds release.yaml; `hubrelease init` writes one for a model folder"
+    return problem("spec-invalid", Where(str(file)), message, mend)
+
+
 def read(file: Path, name: str) -> bytes:
     """The bytes of a file, no more than compose needs to see that they are too many."""
     if not os.path.isfile(file):
-        message = "is not a file" if os.path.lexists(file) else "does not exist"
-        raise SpecError(problem("spec-invalid", Where(name, 1), message, "run `hubrelease init`, or name the folder that holds it"))
+        raise SpecError(absent(file))
     try:
         with open(file, "rb") as stream:
             return stream.read(MAX_BYTES + 1)

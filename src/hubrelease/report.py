@@ -8,6 +8,7 @@ Progress and notes go to standard error and only to a terminal; results go to st
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 import threading
 import time
@@ -38,6 +39,11 @@ class Outcome:
     hint: str | None = None
     problems_key: str = "problems"
     raw: str | None = None
+
+
+def pasted(*words: object) -> str:
+    """A command as it can be pasted into a shell, for `hint`: blanks and the like in paths are quoted."""
+    return shlex.join(map(str, words))
 
 
 def show(outcome: Outcome, as_json: bool, quiet: bool) -> None:

@@ -10,8 +10,9 @@ from functools import cache
 from typing import Any
 
 from hubrelease.errors import Problem, Where, problem
-from hubrelease.strict_yaml import pointer_to
+from hubrelease.strict_yaml import TYPES, json_number, pointer_to
 
+CUT = "remove it; if it is the end of a text within { } or [ ], put that text in quotes: a comma cuts it"
 WORDS = {"object": "a mapping", "array": "a list", "string": "text", "integer": "a whole number", "number": "a number",
          "boolean": "true or false", "null": "empty"}  # fmt: skip
 
@@ -59,7 +60,7 @@ def unknown_keys(error: Any, path: list[object], locate: Callable[[str], Where])
             continue
         near = get_close_matches(key, known, 1, 0.6)
         hint = f'; the nearest known key is "{near[0]}"' if near else f"; known here: {', '.join(known)}"
-        mend = f'write "{near[0]}"' if near else "remove it"
+        mend = f'write "{near[0]}"' if near else CUT if error.instance[key] is None else "remove it"
         yield problem("spec-unknown-key", locate(pointer_to(*path, key)), f"the key {shown(key)} is not known{hint}", mend)
 
 
@@ -96,12 +97,30 @@ def mend_of(error: Any) -> str:
         near = get_close_matches(error.instance, [str(v) for v in error.validator_value], 1, 0.5)
         return f'write "{near[0]}"' if near else "choose one of these"
     if error.validator == "required":
-        described = error.schema.get("properties", {}).get(absent_key(error), {}).get("description")
-        return f"add it ({described.rstrip('.')})" if described else "add it; see schemas/release.schema.json"
+        rule = error.schema.get("properties", {}).get(absent_key(error), {})
+        described = rule.get("description")
+        value = f": {absent_key(error)}: {shown(rule['const'])}" if "const" in rule else ""
+        return f"add it{value} ({described.rstrip('.')})" if described else f"add it{value}; see schemas/release.schema.json"
     described = error.schema.get("description")
-    return f"write {error.schema.get('x-form') or wanted_type(error.schema.get('type', 'string'))}" + (
-        f" ({described.rstrip('.')})" if described else ""
-    )
+    if error.validator == "const":
+        return f"write {shown(error.validator_value)}" + (f" ({described.rstrip('.')})" if described else "")
+    if error.validator == "type" and isinstance(error.instance, str) and is_unquoted(error.instance, error.validator_value):
+        return f"write {error.instance}, without quotes"
+    form = error.schema.get("x-form") or wanted_type(error.schema.get("type", "string")) + keys_of(error.schema)
+    return f"write {form}" + (f" ({described.rstrip('.')})" if described else "")
+
+
+def keys_of(schema: dict[str, Any]) -> str:
+    """The keys of a mapping, needed ones alone where there are such."""
+    keys = schema.get("required") or list(schema.get("properties", ()))
+    return f" with {', '.join(keys)}" if schema.get("type") == "object" and 0 < len(keys) <= 6 else ""
+
+
+def is_unquoted(text: str, wanted: str | list[str]) -> bool:
+    """Whether quotes are all that keeps `text` from being of a wanted type."""
+    names = [wanted] if isinstance(wanted, str) else wanted
+    number = json_number(text)
+    return ("boolean" in names and text in ("true", "false")) or (number is not text and TYPES[type(number)] in names)
 
 
 def wanted_type(rule: str | list[str]) -> str:

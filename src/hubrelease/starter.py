@@ -22,6 +22,7 @@ from hubrelease.strict_yaml import compose, typed
 from hubrelease.workspace import write_durably
 
 SCHEMA = "https://raw.githubusercontent.com/hubrelease/hubrelease/main/schemas/release.schema.json"
+WEIGHTS = (".safetensors", ".gguf", ".bin", ".pt", ".pth", ".onnx", ".h5", ".msgpack")
 REPO = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -31,13 +32,14 @@ class Seen:
 
     name: str
     license: str | None
-    has_licence_text: bool
+    licence_text: str | None  # the file's name
     base_model: str | None
     format: str
     recipe: str
     receipts: tuple[str, ...]
     adapter: bool
     has_card: bool
+    has_weights: bool
     card: dict[str, Any] = field(default_factory=dict)
 
 
@@ -67,13 +69,14 @@ def look(release: Release, folder: Path) -> Seen:
     return Seen(
         name=f"your-name/{re.sub(r'[^A-Za-z0-9._-]+', '-', folder.resolve().name).strip('-.') or 'model'}",
         license=licence if isinstance(licence, str) and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9.+-]*", licence) else None,
-        has_licence_text=any(re.match(r"(?i)licen[cs]e", path) for path in release.files if "/" not in path),
+        licence_text=next((path for path in sorted(release.files) if re.match(r"(?i)licen[cs]e[^/]*$", path)), None),
         base_model=base if isinstance(base, str) and REPO.fullmatch(base) else None,
         format=format_of(config),
         recipe=recipe_of(config, bool(adapter)),
         receipts=tuple(receipts(release)),
         adapter=bool(adapter),
         has_card="README.md" in release.files,
+        has_weights=any(path.endswith(WEIGHTS) for path in release.files),
         card={
             key: card[key] for key in ("language", "tags", "pipeline_tag", "library_name", "base_model_relation") if plain(card.get(key))
         },
@@ -138,7 +141,8 @@ def quoted(value: object) -> str:
 
 def text_lines(seen: Seen) -> Iterator[str]:
     yield f"# yaml-language-server: $schema={SCHEMA}"
-    yield "# Written by `hubrelease init`. Check it with `hubrelease check .`, then make this folder a release: `hubrelease seal .`"
+    then = "make this folder a release: `hubrelease seal .`" if seen.has_weights else "`hubrelease build . --out DIR`"
+    yield f"# Written by `hubrelease init`. Check it with `hubrelease check .`, then {then}"
     yield "schema: 1"
     yield f"name: {quoted(seen.name)}  # the repository on the Hub"
     yield 'version: "0.1.0"'
@@ -160,8 +164,8 @@ def licence_lines(seen: Seen) -> Iterator[str]:
     else:
         yield "license: other  # no licence was found; write the Hub's id, such as apache-2.0"
         yield "license_name: unknown"
-        yield "license_link: LICENSE"
-    if not seen.has_licence_text:
+        yield f"license_link: {quoted(seen.licence_text)}" if seen.licence_text else "# license_link: LICENSE  # a file with its text"
+    if not seen.licence_text:
         yield "# license_text: canonical  # no LICENSE file was found; this writes the text of apache-2.0"
 
 
@@ -196,8 +200,8 @@ def card_lines(seen: Seen) -> Iterator[str]:
         yield "# The README.md that is there is kept as it is. With this section it would be rendered from its data instead;"
         yield "# move it away first."
     yield from (f"# {row}" if seen.has_card else row for row in rows)
-    mark = "# " if seen.has_card else "  # "
-    yield f"{mark}  tables:"
-    yield f"{mark}    - title: Results"
-    yield f"{mark}      columns: [benchmark, accuracy]"
-    yield f"{mark}      rows: [[GSM8K, {FIGURE}]]"
+    mark = "#   " if seen.has_card else "  # "  # without the mark, the lines stand where they belong
+    yield f"{mark}tables:"
+    yield f"{mark}  - title: Accuracy"
+    yield f"{mark}    columns: [benchmark, accuracy]"
+    yield f"{mark}    rows: [[GSM8K, {FIGURE}]]"

@@ -76,9 +76,7 @@ def compose(data: bytes, file: str) -> Node:
     try:
         return Composer(yaml, yaml.parse(text, Loader=loader), file).document()
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        message = " ".join(filter(None, (error.context, error.problem)))
-        raise SpecError(fault(file, mark.line + 1 if mark else 1, f"is not YAML: {message}")) from None
+        raise SpecError(syntax_fault(file, text, error)) from None
     except yaml.YAMLError as error:
         raise SpecError(fault(file, 1, f"is not YAML: {error}".split("\n")[0])) from None
 
@@ -90,7 +88,8 @@ def decode(data: bytes, file: str) -> str:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        raise SpecError(fault(file, line, f"byte {error.start} is not UTF-8")) from None
+        message = "is UTF-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else f"byte {error.start} is not UTF-8"
+        raise SpecError(fault(file, line, message, "save it as UTF-8")) from None
     text = text.removeprefix("\ufeff")
     if unfit := UNFIT.search(text):
         line = text.count("\n", 0, unfit.start()) + 1
@@ -114,8 +113,32 @@ def unfit_message(character: str) -> str:
     return f"holds U+{ord(character):04X}; control and bidi characters, and line ends other than LF and CRLF, are not allowed"
 
 
-def fault(file: str, line: int, message: str) -> Problem:
-    return problem("yaml-invalid", Where(file, line), message, WRITE_PLAIN)
+def fault(file: str, line: int, message: str, mend: str = WRITE_PLAIN) -> Problem:
+    return problem("yaml-invalid", Where(file, line), message, mend)
+
+
+# What libyaml says, and what usually is behind it.
+SYNTAX = (
+    ("mapping values are not allowed", 'quote a text that holds ": ", or see to the indentation'),
+    ("did not find expected ',' or", "close the bracket [ or { that is open, or quote a text that holds brackets or a comma"),
+    ("did not find expected", "see to the indentation of this line and of the one before; quote a text that begins with a sign"),
+    ("could not find expected ':'", "write the key, a colon and a blank before the value; see to the indentation"),
+    ("found unexpected end of stream", "close the quote or the bracket that is open"),
+    ("cannot start any token", "quote a text that begins with a sign"),
+)
+
+
+def syntax_fault(file: str, text: str, error: Any) -> Problem:
+    """A fault of YAML's syntax in libyaml's words, with what usually mends it. A tab before a key is named: nobody sees it."""
+    mark = error.problem_mark or error.context_mark
+    line, column = (mark.line, mark.column) if mark else (0, 0)
+    lines = re.split("\r?\n", text)
+    written = lines[line] if line < len(lines) else ""
+    if "\t" in re.match(r"\s*", written)[0]:  # type: ignore[index]  # it matches any text
+        return fault(file, line + 1, "is not YAML: the line is indented with a tab", "indent with blanks")
+    message = " ".join(filter(None, (error.context, error.problem)))
+    mend = next((mend for words, mend in SYNTAX if words in message), WRITE_PLAIN)
+    return fault(file, line + 1, f"is not YAML: {message}, at column {column + 1}", mend)
 
 
 class Composer:

@@ -110,6 +110,7 @@ def test_a_video_whose_frames_would_fill_the_memory_is_not_made(monkeypatch):
 def test_build_then_validate_without_a_gpu_leaves_the_release_built(tmp_path):
     made, done = built(tmp_path, {}, "--validate")
     assert (done.code, done.kinds) == (3, ["gpu-missing"])
+    assert done.value["releaseDigest"]
     made.run("verify", made.out).good()
 
 

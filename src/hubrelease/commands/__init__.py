@@ -126,7 +126,8 @@ def ended(command: str, error: ReleaseError) -> Outcome:
             "checked": {"files": 0, "bytes": 0},
         }
         return Outcome(command, error.exit, error.problems, value=value, problems_key="findings")
-    return Outcome(command, error.exit, error.problems, ["Nothing was written."] if command in ("build", "seal", "pin") else [])
+    said = {"build": "No release was made.", "seal": "No release was made.", "pin": "Nothing was written."}.get(command)
+    return Outcome(command, error.exit, error.problems, [said] if said else [])
 
 
 def show_or_say(outcome: Outcome, as_json: bool, quiet: bool) -> int:

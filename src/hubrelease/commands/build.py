@@ -9,7 +9,8 @@ import click
 from hubrelease import api, report
 from hubrelease.builder import Built
 from hubrelease.commands.options import common, offline, release
-from hubrelease.report import Outcome
+from hubrelease.errors import ReleaseError, attempted
+from hubrelease.report import Outcome, pasted
 from hubrelease.spec import load_spec, override
 
 
@@ -59,7 +60,11 @@ def with_validation(outcome: Outcome, out: str, quiet: bool) -> Outcome:
     """The build's outcome and that of a validation of what was built. What can't be validated here stays built."""
     from hubrelease.commands.validate import validated_outcome
 
-    done = validated_outcome(api.validate(out, progress=report.progress_for(quiet)), out, "build")
+    tried = attempted(lambda: api.validate(out, progress=report.progress_for(quiet)))
+    if isinstance(tried, ReleaseError):
+        lines = [*outcome.lines, "built, and not validated"]
+        return replace(outcome, exit=tried.exit, problems=[*outcome.problems, *tried.problems], lines=lines)
+    done = validated_outcome(tried, out, "build")
     return replace(
         done,
         problems=[*outcome.problems, *done.problems],
@@ -79,4 +84,4 @@ def built_outcome(command: str, built: Built, folder: str) -> Outcome:
         "files": built.files,
         "bytes": built.size,
     }
-    return Outcome(command, problems=built.warnings, lines=lines, value=value, hint=f"hubrelease verify {folder}")
+    return Outcome(command, problems=built.warnings, lines=lines, value=value, hint=pasted("hubrelease", "verify", folder))

@@ -7,7 +7,7 @@ import click
 from hubrelease.checker import check
 from hubrelease.commands.options import common, release
 from hubrelease.errors import Exit, worst
-from hubrelease.report import Outcome
+from hubrelease.report import Outcome, pasted
 from hubrelease.spec import load_spec
 
 
@@ -25,5 +25,5 @@ def COMMAND(release: str, as_json: bool, quiet: bool) -> Outcome:
         return Outcome("check", code, problems, ["not ready to build"])
     spec = load_spec(release)
     if spec.source(spec.weights.source) is None:  # the weights lie beside release.yaml
-        return Outcome("check", code, problems, ["good: ready to seal"], hint=f"hubrelease seal {spec.folder}")
-    return Outcome("check", code, problems, ["good: ready to build"], hint=f"hubrelease build {release} --out DIR")
+        return Outcome("check", code, problems, ["good: ready to seal"], hint=pasted("hubrelease", "seal", spec.folder))
+    return Outcome("check", code, problems, ["good: ready to build"], hint=pasted("hubrelease", "build", release, "--out", "DIR"))

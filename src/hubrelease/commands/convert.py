@@ -11,7 +11,7 @@ from hubrelease.commands.options import common
 from hubrelease.conversion.folder import convert_folder
 from hubrelease.conversion.request import request_for
 from hubrelease.outside import Outside
-from hubrelease.report import Outcome
+from hubrelease.report import Outcome, pasted
 
 FORMATS = ("fp8_block", "fp8_dynamic", "nvfp4a16", "nvfp4", "modelopt_nvfp4", "w8a16", "w4a16")
 
@@ -50,4 +50,4 @@ def COMMAND(
         f"{t['tensors'].get('quantized', 0)} weights quantised, {100 * t['quantizedShare']:.1f} % of the parameters; "
         f"{t['bitsPerParameter']:.3f} bits a parameter",
     ]
-    return Outcome("convert", lines=lines, value={"folder": str(done.folder), "totals": t}, hint=f"hubrelease init {out}")
+    return Outcome("convert", lines=lines, value={"folder": str(done.folder), "totals": t}, hint=pasted("hubrelease", "init", out))

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from hubrelease.commands.options import common
-from hubrelease.report import Outcome
+from hubrelease.report import Outcome, pasted
 from hubrelease.starter import init
 
 
@@ -23,6 +23,9 @@ def COMMAND(folder: str, as_json: bool, quiet: bool) -> Outcome:
         f"licence {seen.license or 'not found'}, base {seen.base_model or 'not found'}, format {seen.format}",
         f"receipts: {', '.join(seen.receipts) or 'none found'}",
     ]
-    return Outcome(
-        "init", lines=lines, value={"file": str(file), "seen": asdict(seen)}, hint=f"edit {file}, then: hubrelease seal {folder}"
-    )
+    if seen.has_weights:
+        hint = f"edit {file}, then: {pasted('hubrelease', 'seal', folder)}"
+    else:
+        lines.append("no weights found")
+        hint = f"name a source in {file}, then: {pasted('hubrelease', 'pin', folder)}"
+    return Outcome("init", lines=lines, value={"file": str(file), "seen": asdict(seen)}, hint=hint)

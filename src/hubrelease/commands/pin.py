@@ -11,7 +11,7 @@ from hubrelease import lock as locks
 from hubrelease.commands.options import common, offline, release
 from hubrelease.errors import Exit
 from hubrelease.pins import Change
-from hubrelease.report import Outcome
+from hubrelease.report import Outcome, pasted
 from hubrelease.spec import Spec, load_spec
 
 
@@ -40,18 +40,19 @@ def COMMAND(release: str, update: tuple[str, ...], outdated: bool, offline: bool
     before = locks.read(spec)
     after = api.pin(spec, update=update, offline=offline, progress=progress)
     changes = list(pins.changes(before, after))
-    lines = [change_text(c) for c in changes] or ["nothing has changed"]
+    sealed = spec.source(spec.weights.source) is None  # the weights lie beside release.yaml
+    nothing = "nothing has changed" if after.sources or after.packages else "there is nothing to pin: release.yaml names no sources"
     return Outcome(
         "pin",
         value={"changes": [asdict(c) for c in changes]},
-        lines=lines,
-        hint=f"hubrelease build {release} --out DIR",
+        lines=[change_text(c) for c in changes] or [nothing],
+        hint=pasted("hubrelease", "seal", spec.folder) if sealed else pasted("hubrelease", "build", release, "--out", "DIR"),
     )
 
 
 def outdated_outcome(spec: Spec, moved: list[Change]) -> Outcome:
     lines = [f"{c.name}: {pinned_text(c)}, upstream is at {short(c.after)}" for c in moved] or ["everything is as upstream has it"]
-    hint = f"hubrelease pin {spec.folder} " + " ".join(f"--update {c.name}" for c in moved) if moved else None
+    hint = pasted("hubrelease", "pin", spec.folder, *(word for c in moved for word in ("--update", c.name))) if moved else None
     return Outcome("pin", Exit.GOOD, value={"outdated": [asdict(c) for c in moved]}, lines=lines, hint=hint)
 
 
