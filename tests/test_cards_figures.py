@@ -275,6 +275,32 @@ def test_servers_under_another_load_are_no_comparison(tmp_path: Path, changes: d
     assert figure(tmp_path, asked, {A: served(), B: served(num_speculative_tokens=7, num_prompts=200)}).shown == "1.00"
 
 
+ROWS = [
+    {"name": "mean latency, FP8", "value": 353.1, "unit": "ms"}, {"name": "mean latency, BF16", "value": 555.4, "unit": "ms"},
+    {"name": "output", "value": 900.0, "unit": "tok/s", "conditions": {"profile": "fp8", "input tokens": 1024}},
+    {"name": "output", "value": 600.0, "unit": "tok/s", "conditions": {"profile": "bf16", "input tokens": 1024}},
+    {"name": "output", "value": 300.0, "unit": "tok/s", "conditions": {"profile": "bf16", "input tokens": 8192}},
+]  # fmt: skip
+
+
+def test_rows_that_were_written_into_one_file_to_be_compared_are(tmp_path: Path) -> None:
+    """A receipt of plain figures holds both sides, under the names that its writer gave them."""
+    receipts = {A: {"kind": "figures", "schemaVersion": 1, "rows": ROWS}, B: {"kind": "figures", "schemaVersion": 1, "rows": ROWS}}
+
+    def asked(compute: str, first: int, second: int, file: str = A) -> dict[str, Any]:
+        of_both = [{"receipt": A, "pointer": f"/rows/{first}/value"}, {"receipt": file, "pointer": f"/rows/{second}/value"}]
+        return {"compute": compute, "of": of_both, "decimals": 1}
+
+    assert figure(tmp_path, asked("percent_lower", 0, 1), receipts).shown == "36.4%"
+    assert figure(tmp_path, asked("ratio", 2, 3), receipts).shown == "1.5"
+    assert "input tokens (1,024 and 8,192)" in only(faults(lambda: figure(tmp_path, asked("ratio", 2, 4), receipts))).message
+    assert "unit (ms and tok/s)" in only(faults(lambda: figure(tmp_path, asked("ratio", 0, 2), receipts))).message
+    assert (
+        "task (mean latency, FP8 and mean latency, BF16)"
+        in only(faults(lambda: figure(tmp_path, asked("ratio", 0, 1, B), receipts))).message
+    )
+
+
 def test_a_part_of_a_whole_is_no_comparison(tmp_path: Path) -> None:
     receipts = {A: lm_eval(0.5), B: lm_eval(0.4, versions={"mmlu": 9})}
     assert figure(tmp_path, {"compute": "share", "of": [of(A), of(B)], "decimals": 1}, receipts).shown == "125.0%"

@@ -6,7 +6,7 @@ What an adapter knows of both sides is held against each other; what neither rec
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from hubrelease.evaluations import Evaluation, Metric
 
@@ -67,7 +67,7 @@ def differences(mine: Measured, other: Measured) -> list[str]:
         "task version": (metric.version, other_metric.version),
         "shots": (metric.shots, other_metric.shots),
         "samples": (metric.n, other_metric.n),
-        **(load(run, other_run) if metric.unit in TIMED else {}),
+        **(load(dict(run.conditions), dict(other_run.conditions)) if metric.unit in TIMED else {}),
     }
     exact: dict[str, tuple[object, object]] = {
         "task": (metric.task, other_metric.task),
@@ -76,13 +76,21 @@ def differences(mine: Measured, other: Measured) -> list[str]:
         "limit": (run.limit, other_run.limit),
         "chat template": (run.template, other_run.template),
     }
+    if run.has_free_rows and run.file == other_run.file:
+        exact = {"unit": (metric.unit, other_metric.unit)}
+        known |= load(row_conditions(metric), row_conditions(other_metric))
     found = [f"{name} ({said(a)} and {said(b)})" for name, (a, b) in exact.items() if a != b]
     return found + [f"{name} ({said(a)} and {said(b)})" for name, (a, b) in known.items() if a is not None and b is not None and a != b]
 
 
-def load(run: Evaluation, other: Evaluation) -> dict[str, tuple[object, object]]:
-    ours, theirs = dict(run.conditions), dict(other.conditions)
+def load(ours: Mapping[str, str], theirs: Mapping[str, str]) -> dict[str, tuple[object, object]]:
     return {name: (ours.get(name), theirs.get(name)) for name in LOAD}
+
+
+def row_conditions(metric: Metric) -> dict[str, str]:
+    """What a row of plain figures was measured under: its filter is a list of names with their values."""
+    parts = (part.rpartition(" ") for part in metric.filter.split(", "))
+    return {name: value for name, _, value in parts}
 
 
 def said(value: object) -> str:

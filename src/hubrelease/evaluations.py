@@ -120,6 +120,7 @@ class Evaluation:
     title: str | None = None
     shots: int | None = None  # where the run says it of all its tasks
     sides: tuple[str, ...] = ()  # filters that say whose a value is, in a receipt of two runs
+    has_free_rows: bool = False  # somebody wrote the file and named its rows: it can hold both sides of a comparison
 
 
 class Adapter(Protocol):

@@ -42,6 +42,7 @@ class Figures:
             conditions=pairs(mapping(value, "conditions")),
             has_tasks=False,
             shots=whole(value.get("shots")),
+            has_free_rows=True,
         )
 
 
