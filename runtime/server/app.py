@@ -71,7 +71,9 @@ def application(service: Service) -> Starlette:
             await loading
         await service.close()
 
-    return Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: no_such_route})
+    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: no_such_route})
+    app.router.redirect_slashes = False  # its Location would name whatever host the caller says
+    return app
 
 
 async def no_such_route(request: Request, error: Exception) -> Response:

@@ -1,7 +1,7 @@
 """Images of a request: data URLs and uploads to RGB pictures, within limits that are checked before pixels are made.
 
-JPEG, PNG and WebP of one frame, at most 20 MiB and 20 million pixels, turned as EXIF says. What Pillow can't read to its
-end (truncated, broken, another type) is refused; nothing is repaired.
+JPEG, PNG and WebP of one frame, at most 20 MiB and 20 million pixels, no side more than 200 times the other, turned as EXIF
+says. What Pillow can't read to its end (truncated, broken, another type) is refused; nothing is repaired.
 """
 
 from __future__ import annotations
@@ -23,9 +23,13 @@ from server.refusals import Refused, invalid, too_large
 
 MAX_BYTES = 20 * 2**20
 MAX_PIXELS = 20_000_000
+MAX_RATIO = 200  # of the sides: the image processor of Qwen's models takes no narrower picture
+MAX_SCANS = 100  # of a JPEG: encoders make about ten; each costs a pass over all pixels and may have but 40 bytes
 FORMATS = ("JPEG", "PNG", "WEBP")
 TYPES = ("image/jpeg", "image/png", "image/webp")
 DATA_URL = re.compile(r"data:([a-z]+/[a-z0-9.+-]+);base64,", re.I)
+MARKER = re.compile(rb"\xff([^\x00\x01\xd0-\xd8\xff])")  # of a JPEG, with a length after it
+SCAN, END = b"\xda", b"\xd9"
 # What Pillow's decoders raise for hostile files; anything else is a fault of ours and a 500.
 BROKEN = (OSError, SyntaxError, ValueError, TypeError, ArithmeticError, LookupError, EOFError, struct.error, zlib.error)
 
@@ -62,12 +66,16 @@ def decode(data: bytes, position: int, reserve: Callable[[int], None] = lambda _
     """The Picture of an image file's bytes; `reserve` is told the bytes of pixels before they are made. Raises Refused."""
     if len(data) > MAX_BYTES:
         raise large(position, f"has {len(data):,} bytes; the limit is {MAX_BYTES:,}")
+    if too_many_scans(data):
+        raise bad(position, f"has more than {MAX_SCANS} scans")
     try:
         with Image.open(BytesIO(data), formats=FORMATS) as source:
             if getattr(source, "n_frames", 1) != 1:
                 raise bad(position, "has several frames")
             if source.width * source.height > MAX_PIXELS:
                 raise large(position, f"has {source.width} × {source.height} pixels; the limit is {MAX_PIXELS:,}")
+            if max(source.size) > MAX_RATIO * min(source.size):
+                raise bad(position, f"has {source.width} × {source.height} pixels; one side is at most {MAX_RATIO} times the other")
             reserve(4 * source.width * source.height)
             source.load()
             pixels = to_rgb(ImageOps.exif_transpose(source))
@@ -76,6 +84,15 @@ def decode(data: bytes, position: int, reserve: Callable[[int], None] = lambda _
     except BROKEN:
         raise bad(position, "is not a whole JPEG, PNG or WebP file") from None
     return Picture(pixels, hashlib.sha256(data).hexdigest(), pixels.width, pixels.height, len(data))
+
+
+def too_many_scans(data: bytes) -> bool:
+    """True for a JPEG with more scans than any encoder makes. What follows its end is not looked at."""
+    count = at = 0
+    while data.startswith(b"\xff\xd8") and count <= MAX_SCANS and (found := MARKER.search(data, at)) and found[1] != END:
+        count += found[1] == SCAN
+        at = found.end() + int.from_bytes(data[found.end() : found.end() + 2], "big")
+    return count > MAX_SCANS
 
 
 def to_rgb(image: Image.Image) -> Image.Image:

@@ -16,7 +16,8 @@ from server.refusals import Refused, invalid, shown
 
 MAX_DEPTH = 24  # a state of nesting 8 inside the body needs 10
 MAX_MARKS = 400_000  # a state of 128 KiB has at most 131,072 marks, eight questions of 255 options about 6,000
-TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{},:]', re.S)
+# A string that never ends is one token too: otherwise each escaped quote in it would be tried as the start of another.
+TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{},:]', re.S)
 STEP = {"[": 1, "{": 1, "]": -1, "}": -1}
 
 

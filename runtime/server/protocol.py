@@ -1,4 +1,4 @@
-"""uvicorn's HTTP/1.1 with what it leaves open: a connection that sends no whole request head is closed, as is one too many.
+"""uvicorn's HTTP/1.1 with what it leaves open: a connection is closed that sends no whole request head, reads no answer, or is one too many.
 
 A request head that is no HTTP gets the same kind of body as every other refusal.
 """
@@ -13,6 +13,7 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEAD_SECONDS = 10.0
+WRITE_SECONDS = 30.0
 MAX_CONNECTIONS = 512
 
 
@@ -20,10 +21,13 @@ class Protocol(H11Protocol):
     """The timer runs whenever the next request head is awaited and something of it has come, and from the start."""
 
     timer: asyncio.TimerHandle | None = None
+    unread: asyncio.TimerHandle | None = None
     head_seconds = HEAD_SECONDS
+    write_seconds = WRITE_SECONDS
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
+        transport.set_write_buffer_limits(0)  # so that asyncio tells of every byte that the caller's side does not take
         if len(self.connections) > MAX_CONNECTIONS:
             transport.close()
             return
@@ -40,8 +44,22 @@ class Protocol(H11Protocol):
         self.disarm()
         super().on_response_complete()
 
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self.unread = self.loop.call_later(self.write_seconds, self.transport.abort)  # close() would wait for the bytes to go
+
+    def resume_writing(self) -> None:
+        self.read_at_last()
+        super().resume_writing()
+
+    def read_at_last(self) -> None:
+        if self.unread is not None:
+            self.unread.cancel()
+            self.unread = None
+
     def connection_lost(self, exc: Exception | None) -> None:
         self.disarm()
+        self.read_at_last()
         super().connection_lost(exc)
 
     def arm(self) -> None:

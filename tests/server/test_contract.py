@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -224,6 +225,15 @@ def test_json_that_readers_disagree_about_is_refused(data: bytes) -> None:
     with pytest.raises(Refused) as caught:
         json_text.parse(data)
     assert (caught.value.status, caught.value.error) == (422, "invalid_json")
+
+
+@pytest.mark.parametrize("piece", [b'\\"', b'"', b"\\", b'"\\', b"[", b"1", b" ", b"\\u0000", b'""'], ids=repr)
+@pytest.mark.parametrize("start", [b"", b'{"a":"', b'["'], ids=repr)
+def test_a_hostile_body_takes_time_in_proportion_to_its_length(start: bytes, piece: bytes) -> None:
+    started = time.monotonic()
+    with suppress_refusals():
+        json_text.parse(start + piece * 500_000)
+    assert time.monotonic() - started < 5
 
 
 @given(st.binary(max_size=200))

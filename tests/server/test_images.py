@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 
 import pytest
 
@@ -53,6 +54,29 @@ def judged(data: bytes) -> Picture | Refused:
 @pytest.mark.parametrize("name", [n for n in GOOD if n not in ("apng", "animated")])
 def test_a_good_file_is_read(name: str) -> None:
     assert decode(GOOD[name], 0).pixels.mode == "RGB"
+
+
+def test_a_progressive_jpeg_of_endless_scans_is_refused_at_once() -> None:
+    """Each scan of 60 bytes goes over all coefficients: 20 MiB of them would take hours."""
+    good = pictures.saved("JPEG", (4000, 4000), progressive=True)
+    last = good.rindex(b"\xff\xc4") if good.rindex(b"\xff\xc4") > good.rindex(b"\xff\xda") else good.rindex(b"\xff\xda")
+    bomb = good[:-2] + good[last:-2] * 20_000 + good[-2:]
+    started = time.monotonic()
+    with pytest.raises(Refused):
+        decode(bomb, 0)
+    assert time.monotonic() - started < 2
+
+
+@pytest.mark.parametrize("tail", [b"\xff\xda" * 1000, b"\xff\xc4\xff\xda\x00\x02" * 1000], ids=["marks", "segments"])
+def test_what_follows_a_jpegs_end_is_not_counted(tail: bytes) -> None:
+    """Phones append a video, in which any two bytes may stand."""
+    assert decode(pictures.saved("JPEG", (40, 30)) + tail, 0).width == 40
+    assert decode(pictures.saved("JPEG", (40, 30), comment=b"\xff\xda" * 1000), 0).width == 40
+
+
+@pytest.mark.parametrize("size", [(1, 200), (200, 1), (4000, 20)])
+def test_a_narrow_image_is_read(size: tuple[int, int]) -> None:
+    assert decode(pictures.saved("PNG", size), 0).pixels.size == size
 
 
 def test_pixels_are_reserved_before_they_are_made() -> None:

@@ -155,6 +155,11 @@ def test_an_image_bomb_is_413_and_makes_no_pixels(shared: Running) -> None:
     assert resident_bytes() - before < 200 * 2**20
 
 
+@pytest.mark.parametrize("size", [(1, 201), (5000, 1), (1, 20_000_000)])
+def test_an_image_that_is_too_narrow_for_the_model_is_422_and_makes_no_pixels(shared: Running, size: tuple[int, int]) -> None:
+    refused(shared.post(*multipart(BODY, pictures.png_bomb(*size))), 422, "bad_image")
+
+
 def test_an_image_of_more_than_20_mib_is_413(shared: Running) -> None:
     refused(shared.post(*multipart(BODY, pictures.saved("PNG") + b"\0" * (20 * 2**20))), 413, "image_too_large")
     refused(shared.post({**BODY, "images": [pictures.data_url(b"\0" * (20 * 2**20 + 1))]}), 413, "image_too_large")
@@ -238,7 +243,7 @@ def test_a_long_body_without_a_length_is_refused_while_it_streams(shared: Runnin
 
 @pytest.mark.parametrize(("method", "path", "status", "error"), [
     ("GET", "/", 404, "not_found"), ("GET", "/v1/systemone", 405, "method_not_allowed"), ("POST", "/v1/models", 405, "method_not_allowed"), ("GET", "/v1/models/..", 404, "not_found"),
-    ("DELETE", "/v1/systemone", 405, "method_not_allowed"), ("GET", "/%00", 404, "not_found"), ("GET", "/v1/models?x=" + "y" * 5000, 200, None),
+    ("DELETE", "/v1/systemone", 405, "method_not_allowed"), ("GET", "/%00", 404, "not_found"), ("GET", "/v1/models/", 404, "not_found"), ("POST", "/v1/systemone/", 404, "not_found"), ("GET", "/v1/models?x=" + "y" * 5000, 200, None),
 ])  # fmt: skip
 def test_other_paths_and_methods(shared: Running, method: str, path: str, status: int, error: str | None) -> None:
     said = shared.ask(method, path)
@@ -399,6 +404,18 @@ def test_a_connection_without_a_request_is_closed(monkeypatch: pytest.MonkeyPatc
                 connection.sendall(words)
                 while connection.recv(65_536):
                     pass
+        assert found.alive()
+
+
+def test_a_connection_that_reads_no_answer_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    from server.protocol import Protocol
+
+    monkeypatch.setattr(Protocol, "write_seconds", 0.5)
+    with running() as found, found.raw() as connection:
+        connection.settimeout(2)
+        with pytest.raises(OSError):  # first nothing is taken any more, then the connection is gone
+            connection.sendall(b"GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n" * 1_000_000)
+        found.until(lambda: not found.server.server_state.connections)
         assert found.alive()
 
 
