@@ -301,6 +301,28 @@ def test_rows_that_were_written_into_one_file_to_be_compared_are(tmp_path: Path)
     )
 
 
+@pytest.mark.parametrize(
+    ("form", "shown"),
+    [({"from": "ms", "as": "duration"}, "40.0 ms"), ({"from": "ms", "unit": "s", "decimals": 2}, "0.04 s"), ({"unit": "ms", "decimals": 1}, "40.0 ms"),
+     ({"decimals": 1}, "40.0"), ({"unit": "ms a token", "decimals": 0}, "40 ms a token"), ({"from": "s", "as": "duration"}, ""), ({"as": "duration"}, ""),
+     ({"unit": "s"}, ""), ({"from": "MiB"}, ""), ({"from": "us", "unit": "ms"}, ""), ({"as": "bytes"}, "")],
+)  # fmt: skip
+def test_a_value_whose_unit_a_harness_names_is_not_taken_for_another(tmp_path: Path, form: dict[str, Any], shown: str) -> None:
+    asked, receipts = {"receipt": A, "pointer": "/mean_ttft_ms", **form}, {A: served()}
+    if shown:
+        assert figure(tmp_path, asked, receipts).shown == shown
+        return
+    found = only(faults(lambda: figure(tmp_path, asked, receipts)))
+    assert ("/mean_ttft_ms is in ms" in found.message, "from: ms" in found.mend) == (True, True)
+
+
+def test_a_latency_whose_name_says_no_unit_is_in_what_release_yaml_says(tmp_path: Path) -> None:
+    """Tools that took the suffix off are of two minds."""
+    receipts = {A: served(median_ttft=3.138)}
+    for unit, shown in (("s", "3.138 s"), ("ms", "3.1 ms")):
+        assert figure(tmp_path, {"receipt": A, "pointer": "/median_ttft", "from": unit, "as": "duration"}, receipts).shown == shown
+
+
 def test_a_part_of_a_whole_is_no_comparison(tmp_path: Path) -> None:
     receipts = {A: lm_eval(0.5), B: lm_eval(0.4, versions={"mmlu": 9})}
     assert figure(tmp_path, {"compute": "share", "of": [of(A), of(B)], "decimals": 1}, receipts).shown == "125.0%"

@@ -63,7 +63,8 @@ class Receipt:
 class Metric:
     """One value of a receipt. `value` and `stderr` are None where the harness gave no number; `text` is then what it gave.
 
-    `unit` is as a card says it (ms, s, tok/s, req/s, %); empty for scores and counts, whose scale is the harness's.
+    `unit` is as a card says it (ms, s, tok/s, req/s, %); empty for scores and counts, whose scale is the harness's. It is not sure
+    where neither the file nor its harness says it for certain.
     """
 
     task: str
@@ -81,6 +82,7 @@ class Metric:
     text: str = ""
     is_group: bool = False
     unit: str = ""
+    is_unit_sure: bool = True
 
     @property
     def name(self) -> str:

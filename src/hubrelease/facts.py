@@ -13,7 +13,20 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from hubrelease import formulas
-from hubrelease.amounts import Amount, amount_of, byte_text, is_number_as_text, refuse_idle, refused, show, shown, shown_amount
+from hubrelease.amounts import (
+    KIND_OF_FORM,
+    KINDS,
+    Amount,
+    amount_of,
+    byte_text,
+    is_number_as_text,
+    kind_of,
+    refuse_idle,
+    refused,
+    show,
+    shown,
+    shown_amount,
+)
 from hubrelease.errors import CheckFailed, Where, problem
 from hubrelease.free_text import NONE_KEPT, Kept
 from hubrelease.lock import Lock
@@ -119,12 +132,22 @@ class Facts:
         if source == "receipt" and "as" not in asked and is_number_as_text(value):
             message = f"{file}{pointer} is the text {value!r:.60}, and would stand there as a number"
             raise refused(where, message, "correct the receipt, or say `as: text` if it is one")
+        if source == "receipt":
+            self.refuse_other_unit(asked, file, pointer, where)
         text, rounded = shown(value, {**asked, "pointer": pointer}, where, file)
         amount = None if rounded is None else amount_of(value, asked, where, file)
         if asked.get("as") == "percent" and amount and amount.number > 1 and self.is_score(source, file, pointer):
             message = f"{file}{pointer} is {value}, and `as: percent` would show {text}"
             raise refused(where, message, 'a score that goes to 100 is shown as it is: leave out `as`, and write `unit: "%"` if it is one')
         return Figure(value, text, source, file, pointer, amount=amount, rounded=rounded)
+
+    def refuse_other_unit(self, asked: Mapping[str, Any], file: str, pointer: str, where: Where) -> None:
+        """A value that its harness gives in a unit of time or size, taken for one in another."""
+        known = self.measured(file, pointer)
+        unit = known[1].unit if known and known[1].is_unit_sure else ""
+        taken = asked.get("from") or BASES.get(KIND_OF_FORM.get(asked.get("as", ""), "")) or asked.get("unit", "")
+        if kind_of(unit) and kind_of(taken) and KINDS[kind_of(unit)][unit] != KINDS[kind_of(unit)].get(taken):
+            raise refused(where, f"{file}{pointer} is in {unit}, and would be taken for {taken}", f"say `from: {unit}`")
 
     def is_score(self, source: str, file: str, pointer: str) -> bool:
         """True for what an adapter reads as a task's score: as a share it is at most 1."""

@@ -77,7 +77,8 @@ def metrics_of(row: Mapping[str, Any], task: str, units: Mapping[str, str] = UNI
             continue
         unit = ("ms" if latency[1] else "s") if latency else units[name]
         given = found if isinstance(found, str) else ""
-        yield Metric(task, name, "none", number(found), pointer_to(key), text=given, unit=unit)
+        is_sure = latency is None or bool(latency[1])  # a later tool took the suffix off: in seconds mostly
+        yield Metric(task, name, "none", number(found), pointer_to(key), text=given, unit=unit, is_unit_sure=is_sure)
 
 
 def failures(row: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
