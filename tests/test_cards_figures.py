@@ -323,6 +323,27 @@ def test_a_latency_whose_name_says_no_unit_is_in_what_release_yaml_says(tmp_path
         assert figure(tmp_path, {"receipt": A, "pointer": "/median_ttft", "from": unit, "as": "duration"}, receipts).shown == shown
 
 
+def test_what_is_better_where_it_is_lower_has_no_recovery(tmp_path: Path) -> None:
+    """A perplexity that rose by a tenth would be "110% recovered"."""
+    rows = {"wikitext": {"word_perplexity,none": 11.0, "brier_score,none": 0.2}}
+    given = {
+        "results": rows,
+        "config": {"model_args": "pretrained=x"},
+        "higher_is_better": {"wikitext": {"brier_score": False, "word_perplexity": False}},
+    }
+    receipts = {A: given, B: {**given, "results": {"wikitext": {"word_perplexity,none": 10.0, "brier_score,none": 0.2}}}}
+    for metric in ("word_perplexity", "brier_score"):
+        asked = {"compute": "recovery", "of": [of(A, "wikitext", metric=metric), of(B, "wikitext", metric=metric)], "decimals": 1}
+        found = only(faults(lambda asked=asked: figure(tmp_path, asked, receipts)))
+        assert (f"{metric} of wikitext is better where it is lower" in found.message, "change" in found.mend) == (True, True)
+    asked = {
+        "compute": "change",
+        "of": [of(A, "wikitext", metric="word_perplexity"), of(B, "wikitext", metric="word_perplexity")],
+        "decimals": 1,
+    }
+    assert figure(tmp_path, asked, receipts).shown == "+10.0%"
+
+
 def test_a_part_of_a_whole_is_no_comparison(tmp_path: Path) -> None:
     receipts = {A: lm_eval(0.5), B: lm_eval(0.4, versions={"mmlu": 9})}
     assert figure(tmp_path, {"compute": "share", "of": [of(A), of(B)], "decimals": 1}, receipts).shown == "125.0%"

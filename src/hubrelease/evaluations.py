@@ -83,6 +83,7 @@ class Metric:
     is_group: bool = False
     unit: str = ""
     is_unit_sure: bool = True
+    is_lower_better: bool = False  # by the file, or by a name that means a loss in any
 
     @property
     def name(self) -> str:

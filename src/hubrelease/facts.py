@@ -181,6 +181,8 @@ class Facts:
         kind = self.kind_for(name, operands, where)
         if formula.compares:
             self.refuse_unlike(operands, where)
+        if name == "recovery":
+            self.refuse_losses(operands, where)
         numbers = [number_of(one, bool(asked.get("rounded")), where) for one in operands]
         amount = Amount(applied(name, numbers, where), kind, BASES.get(kind, ""))
         form = {"as": formula.form, **({"sign": True} if formula.sign else {}), **{key: asked[key] for key in FORM if key in asked}}
@@ -213,6 +215,14 @@ class Facts:
         mine, other = ([(leaf.file, leaf.pointer) for leaf in one.leaves() if leaf.source == "receipt"] for one in operands)
         if reason := unlike(mine, other, self.measured):
             raise refused(where, f"compares runs that were not made alike: {reason}", "run both alike, or leave the comparison out")
+
+    def refuse_losses(self, operands: list[Figure], where: Where) -> None:
+        """What is better where it is lower is not recovered by more of it."""
+        leaves = [leaf for one in operands for leaf in one.leaves() if leaf.source == "receipt"]
+        known = [found[1] for leaf in leaves if (found := self.measured(leaf.file, leaf.pointer))]
+        if loss := next((metric for metric in known if metric.is_lower_better), None):
+            message = f"recovery: {loss.metric[:60]} of {loss.task[:60]} is better where it is lower"
+            raise refused(where, message, "ask for `change`, in a table of its own")
 
     # --------------------------------------------------------------------------------------------- where figures come from
 

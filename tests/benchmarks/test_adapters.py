@@ -169,6 +169,16 @@ def test_a_precision_left_to_the_engine_is_none() -> None:
     assert [only(value).precision for value in (lm_eval, sglang, {**samples.VLLM, "dtype": "auto"})] == [None, None, None]
 
 
+def test_which_way_a_metric_is_better() -> None:
+    new = {"results": {"t": {"acc,none": 0.5, "perplexity,none": 4.0, "loss,none": 1.0}}, "config": {"model_args": "pretrained=x"},
+           "higher_is_better": {"t": {"acc": True, "perplexity": False, "loss": None}}}  # fmt: skip
+    assert {m.metric: m.is_lower_better for m in only(new).metrics} == {"acc": False, "perplexity": True, "loss": False}
+    assert {m.metric: m.is_lower_better for m in only(samples.LM_EVAL_3).metrics} == {"ppl": True, "acc": False}
+    task = {"metrics": [{"metric_name": "em", "higher_is_better": True}, {"metric_name": "bpb", "higher_is_better": False}, "odd"]}
+    light = {"config_general": {}, "results": {"t|0": {"em": 0.5, "bpb": 0.7}}, "config_tasks": {"t|0": task}}
+    assert {m.metric: m.is_lower_better for m in only(light).metrics} == {"em": False, "bpb": True}
+
+
 def test_lm_eval_before_0_4() -> None:
     found = only(samples.LM_EVAL_3)
     assert (found.model, found.revision) == ("org/tiny", "step113000")

@@ -9,6 +9,7 @@ from typing import Any
 from hubrelease.evaluations import number
 
 MAX_TEXT, MAX_COUNT = 300, 10**15
+LOSSES = ("ppl", "perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte")  # the lower the better, in every harness
 
 
 def mapping(value: Any, key: str) -> Mapping[str, Any]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hubrelease.benchmarks._reading import first_text, mapping, plain, text, versions_of, whole
+from hubrelease.benchmarks._reading import LOSSES, first_text, mapping, plain, text, versions_of, whole
 from hubrelease.evaluations import Evaluation, Metric, number
 from hubrelease.strict_yaml import pointer_to
 
@@ -49,7 +49,8 @@ def metrics_of(value: Mapping[str, Any]) -> Iterator[Metric]:
     n = whole(mapping(value, "top1Agreement").get("total"))
     for part, key, unit in FIGURES:
         if (score := number(mapping(value, part).get(key))) is not None:
-            yield Metric(task, part, key, score, pointer_to(part, key), n=n if part != "perplexity" else None, unit=unit)
+            is_loss = part in LOSSES
+            yield Metric(task, part, key, score, pointer_to(part, key), n=None if is_loss else n, unit=unit, is_lower_better=is_loss)
 
 
 def conditions(value: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hubrelease.benchmarks._reading import first_text, mapping, plain, precision_of, seed_of, text, whole
+from hubrelease.benchmarks._reading import LOSSES, first_text, mapping, plain, precision_of, seed_of, text, whole
 from hubrelease.evaluations import Evaluation, Metric, number
 from hubrelease.strict_yaml import pointer_to
 
@@ -77,7 +77,15 @@ def metrics_of(value: Mapping[str, Any]) -> Iterator[Metric]:
                 n_total=total if total is not None and total > 0 else None,
                 text=found if isinstance(found, str) else "",
                 is_group=row_name == "all" or task.endswith(":_average"),
+                is_lower_better=name in LOSSES or name in losses(about),
             )
+
+
+def losses(about: Mapping[str, Any]) -> list[Any]:
+    """Names of a task's metrics that are better where they are lower."""
+    given = about.get("metrics")
+    rows = [row for row in given if isinstance(row, dict)] if isinstance(given, list) else []
+    return [row.get("metric_name") for row in rows if row.get("higher_is_better") is False]
 
 
 def taken_apart(row: str) -> tuple[str, int | None]:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hubrelease.benchmarks._reading import counted, first_text, mapping, precision_of, seed_of, text, whole
+from hubrelease.benchmarks._reading import LOSSES, counted, first_text, mapping, precision_of, seed_of, text, whole
 from hubrelease.evaluations import Evaluation, Metric, number
 from hubrelease.strict_yaml import pointer_to
 
@@ -137,6 +137,7 @@ def row_metrics(value: Mapping[str, Any], task: str, row: Mapping[str, Any], par
             n_total=whole(samples.get("original")),
             text=found if isinstance(found, str) else "",
             is_group=task in mapping(value, "groups"),
+            is_lower_better=mapping(mapping(value, "higher_is_better"), task).get(name) is False or name in LOSSES,
         )
 
 
