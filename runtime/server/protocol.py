@@ -1,4 +1,4 @@
-"""uvicorn's HTTP/1.1 with what it leaves open: a connection is closed that sends no whole request head, reads no answer, or is one too many.
+"""uvicorn's HTTP/1.1 with what it leaves open: connections are closed that send no whole head or read no answer, and one too many.
 
 A request head that is no HTTP gets the same kind of body as every other refusal.
 """
