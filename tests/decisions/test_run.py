@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -266,6 +267,16 @@ def test_what_is_no_address_is_refused_without_a_password_in_the_message(tmp_pat
     with pytest.raises(SpecError) as caught:
         run(Asked(questions(tmp_path, 1), url, tmp_path / "run.jsonl"))
     assert "secret" not in str(caught.value)
+    assert not (tmp_path / "run.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"profile": ""}, {"profile": "\udcff"}, {"profile": "x" * 2001}, {"profile": "a\nb"}, {"timeout_s": math.nan}, {"wait_s": math.nan}],
+)
+def test_options_that_mean_nothing_are_refused(tmp_path: Path, server: DecisionServer, options: dict[str, Any]) -> None:
+    with pytest.raises(SpecError):
+        run(asked(tmp_path, server, **options))
     assert not (tmp_path / "run.jsonl").exists()
 
 

@@ -19,6 +19,7 @@ from command_line import Cli
 from decision_server import DecisionServer, dies, hangs_up, questions, records, rows_of, says, sessions, slow, without_time
 
 from hubrelease.decisions import growing
+from hubrelease.decisions import run as running
 from hubrelease.decisions.report import compare
 from hubrelease.decisions.run import Asked, run
 from hubrelease.errors import CheckFailed, OutsideError, ReleaseError
@@ -180,6 +181,31 @@ def test_another_server_that_took_its_place_stops_the_run(tmp_path: Path, server
         run(asked(tmp_path, server))
 
 
+def test_a_server_that_changes_without_a_fault_takes_its_rows_with_it(tmp_path: Path, server: DecisionServer) -> None:
+    """As behind a proxy: every request is answered, and from some row on by other weights."""
+    server.seen = lambda: server.facts.update(payloadDigest="b" * 64) if server.asked["state 9"] else None  # type: ignore[assignment]
+    with mock.patch.object(running, "PROGRESS_S", 0.0), pytest.raises(OutsideError) as caught:
+        run(asked(tmp_path, server))
+    message = caught.value.problems[0].message
+    assert "another server answers there now: /payloadDigest was empty and is" in message
+    assert "rows since it was last looked at were taken away" in message
+    kept = len(rows_of(tmp_path / "run.jsonl"))
+    assert 0 < kept <= 9
+    assert f"{kept} rows are there" in caught.value.problems[0].mend
+    server.seen = lambda: None
+    del server.facts["payloadDigest"]
+    done = run(asked(tmp_path, server))
+    assert (done.rows, done.asked) == (COUNT, COUNT - kept)
+
+
+def test_that_it_was_the_same_server_is_looked_at_before_the_end(tmp_path: Path, server: DecisionServer) -> None:
+    server.seen = lambda: server.facts.update(versions={"torch": "3"}) if server.asked["state 39"] else None  # type: ignore[assignment]
+    with pytest.raises(OutsideError, match="/versions/torch was"):
+        run(asked(tmp_path, server))
+    assert sessions(tmp_path / "run.jsonl") == ["start"]
+    assert rows_of(tmp_path / "run.jsonl") == []
+
+
 # ---------------------------------------------------------------------------------------------------------------- the disk
 
 
@@ -274,6 +300,21 @@ def test_rows_that_were_edited_are_refused(tmp_path: Path, server: DecisionServe
     refused(tmp_path, asked(tmp_path, server), "HR603")
     path.write_bytes(b"".join(lines[:-1]) + lines[3])
     refused(tmp_path, asked(tmp_path, server), "HR608")
+    for change in ({"label": "false"}, {"task": "another"}, {"type": "score"}, {"candidates": ["false", "true"]}):
+        path.write_bytes(b"".join([*lines[:3], json.dumps({**json.loads(lines[3]), **change}).encode() + b"\n"]))
+        refused(tmp_path, asked(tmp_path, server), "HR608")
+    for session in ({"kind": "decision-session", "event": ["end"]}, {"kind": "decision-session", "event": "end", "lostRow": {}}):
+        path.write_bytes(b"".join([*lines[:3], json.dumps(session).encode() + b"\n"]))
+        refused(tmp_path, asked(tmp_path, server), "HR603")
+
+
+def test_rows_that_were_cut_off_before_the_end_are_asked_again(tmp_path: Path, server: DecisionServer, undisturbed: Path) -> None:
+    """The last line says that all are there."""
+    lines = undisturbed.read_bytes().splitlines(keepends=True)
+    (tmp_path / "run.jsonl").write_bytes(b"".join([*lines[:5], lines[-1]]))
+    done = run(asked(tmp_path, server))
+    assert (done.rows, done.asked) == (COUNT, COUNT - 3)
+    assert without_time(tmp_path / "run.jsonl") == without_time(undisturbed)
 
 
 # --------------------------------------------------------------------------------------------------- memory and power beside

@@ -20,7 +20,7 @@ from hubrelease import canonical
 from hubrelease.decisions import runs
 from hubrelease.decisions.questions import Questions
 from hubrelease.decisions.records import MAX_LINE_BYTES, LineFault, Place, lines, record_of
-from hubrelease.decisions.rows import EVENTS, RowFault, row_of
+from hubrelease.decisions.rows import EVENTS, Row, RowFault, row_of
 from hubrelease.decisions.served import differences
 from hubrelease.decisions.tally import Tally
 from hubrelease.errors import CheckFailed, OutsideError, Where, problem
@@ -40,9 +40,20 @@ class Growing:
         self.lost: set[str] = set()  # rows at which the server went away in earlier sessions
         self.went = False  # it did so in the last one
 
+    @property
+    def size(self) -> int:
+        """Bytes of whole lines."""
+        return os.lseek(self.fd, 0, os.SEEK_END)
+
+    def take_back(self, size: int) -> None:
+        """Takes away the lines behind `size`. What they were counted for stays counted in the tally: this is the end of a run."""
+        gone = os.pread(self.fd, self.size - size, size).splitlines()
+        self.rows -= sum(not runs.is_session(record_of(line, 1)) for line in gone)
+        os.ftruncate(self.fd, size)
+
     def append(self, record: Mapping[str, Any]) -> None:
         """Writes a line whole, or leaves the file as it was. OutsideError where the disk refuses."""
-        size = os.lseek(self.fd, 0, os.SEEK_END)
+        size = self.size
         data = canonical.compact(record) + b"\n"
         try:
             while data:
@@ -122,7 +133,10 @@ class Growing:
     def look(self, stream: BinaryIO, questions: Questions) -> None:
         for place, line in lines(stream):
             record = record_of(line, place.line)
-            if place.line > 1 and not runs.is_session(record):
+            if runs.is_session(record):
+                if found := runs.faults(record, self.path.name, place.line):
+                    raise self.bad(place.line, found[0].where.pointer, found[0].message)
+            elif place.line > 1:
                 self.same_row(record, place, questions)
             self.count(record)
 
@@ -132,10 +146,15 @@ class Growing:
             found = row_of(record, place)
         except RowFault as fault:
             raise self.bad(place.line, "/" + fault.key, str(fault)) from None
-        wanted = questions.ids[self.rows] if self.rows < len(questions) else None
-        if found.id != wanted or found.request != questions.digest(self.rows):
+        if self.rows >= len(questions) or not self.answers(found, questions):
             message = f'is of the row "{found.id[:60]}", and the questions file has other rows or other images there'
             raise CheckFailed(problem(OTHER, Where(str(self.path), place.line, "/id"), message, MEND))
+
+    def answers(self, found: Row, questions: Questions) -> bool:
+        """The row is about the question whose turn it is; a failed one names no candidates."""
+        asked = questions.question(self.rows, with_images=False)
+        same = (found.id, *found.question) == (asked.id, asked.task, asked.type, asked.label)
+        return same and found.candidates in ((), asked.candidates) and found.request == questions.digest(self.rows)
 
     def bad(self, line: int, pointer: str | None, message: str) -> CheckFailed:
         return CheckFailed(problem(INVALID, Where(str(self.path), line, pointer), message, MEND))

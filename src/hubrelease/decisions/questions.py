@@ -91,11 +91,11 @@ class Questions:
         self.places.append(place)
         self.digests.append(None if "images" in found.request else digest)
 
-    def question(self, number: int) -> Question:
-        """The row at a place counted from 0, with its images. OutsideError if a file was changed since it was found good."""
+    def question(self, number: int, with_images: bool = True) -> Question:
+        """The row at a place counted from 0. OutsideError if a file was changed since it was found good."""
         place = self.places[number]
         try:
-            found = question_of(record_of(read_again(self.stream, place), place.line), self.path.parent)
+            found = question_of(record_of(read_again(self.stream, place), place.line), self.path.parent, with_images)
             if found.id == self.ids[number] and self.digests[number] in (None, found.digest):
                 return found
         except (LineFault, RowFault):

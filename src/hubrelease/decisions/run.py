@@ -4,10 +4,14 @@ What a row gets wrong (a refusal, nonsense, no answer in time) becomes a failed 
 gone, the run stops before that row, for everything after it would fail for the same reason; it goes on from there when it
 is started again. Should the server go away once more at a row that is asked alone, then it is that row's doing and it
 becomes a failed one. So after such an end rows are asked one at a time until all that were on their way are answered.
+
+That it is still the same server is looked at once a minute, at the end and after each failure. Where it is another, the rows since the
+last look are taken away, for nobody knows which of them answered.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -22,10 +26,10 @@ from hubrelease.decisions.client import Client, NoReply
 from hubrelease.decisions.growing import Growing
 from hubrelease.decisions.questions import Question, Questions
 from hubrelease.decisions.records import Place
-from hubrelease.decisions.rows import EVENTS, SESSION, RowFault, row_of
+from hubrelease.decisions.rows import EVENTS, MAX_TEXT, SESSION, RowFault, row_of
 from hubrelease.decisions.sampling import Sampler
 from hubrelease.decisions.tally import Tally
-from hubrelease.errors import Exit, OutsideError, problem
+from hubrelease.errors import Exit, OutsideError, SpecError, problem
 from hubrelease.progress import SILENT, Progress
 from hubrelease.verify_release import printable
 
@@ -75,18 +79,32 @@ class Lost(Exception):
         super().__init__(reason)
 
 
+class Swapped(Exception):
+    """Another server answers there now; the message says in what it is another."""
+
+
 def run(asked: Asked, progress: Progress = SILENT) -> Done:
     """Asks what has no row yet. OutsideError where server or disk fail, CheckFailed where questions or rows file don't fit."""
     began = time.monotonic()
+    understood(asked)
     client = Client(asked.base_url, asked.timeout_s)
     with questions.opened(asked.rows, asked.limit) as rows:
         told = served.facts(client, asked.wait_s, progress)
         with growing.opened(asked.out, served.header(told, rows, asked.concurrency, asked.profile, client), rows) as file:
             before = file.rows
-            if not file.ended:
+            if not file.ended or file.rows < len(rows):
                 with Sampler(client.on_this_machine, served.device(told)) as sampler:
                     Session(asked, client, told, rows, file, sampler, progress).run()
             return Done(len(rows), file.rows - before, file.tally, time.monotonic() - began)
+
+
+def understood(asked: Asked) -> None:
+    """SpecError for options that mean nothing."""
+    name = asked.profile
+    if name is not None and not (0 < len(name) <= MAX_TEXT and name.isprintable()):
+        raise SpecError(problem("usage", "--profile", "is no name", f"give 1 to {MAX_TEXT:,} printable characters"))
+    if math.isnan(asked.timeout_s) or math.isnan(asked.wait_s):
+        raise SpecError(problem("usage", "--timeout, --wait", "is no number", "give seconds"))
 
 
 @dataclass
@@ -102,9 +120,11 @@ class Session:
     progress: Progress
     noted: float = 0.0  # when the last session line was written
     alone_until: int = 0  # rows before this one are asked one at a time
+    sure: int = 0  # bytes of the file up to which the server is known to have been the one of the header
 
     def run(self) -> None:
         """Asks everything and writes the last session line."""
+        self.sure = self.file.size
         try:
             if self.file.rows < len(self.questions):
                 if self.file.rows:
@@ -114,6 +134,8 @@ class Session:
                 self.ask_all()
         except Lost as lost:
             raise self.stopped(lost) from None
+        except Swapped as swapped:
+            raise self.swapped(swapped) from None
         except KeyboardInterrupt:
             if self.noted:
                 self.note(PROGRESS)
@@ -149,6 +171,7 @@ class Session:
                     self.write(waiting.popleft().result())
             while waiting:
                 self.write(waiting.popleft().result())
+            self.see_again()
         finally:
             self.client.abort()
             pool.shutdown(wait=True, cancel_futures=True)
@@ -157,7 +180,21 @@ class Session:
         self.file.append(record)
         self.progress.advance(1)
         if time.monotonic() - self.noted > PROGRESS_S:
+            self.see_again()
             self.note(PROGRESS)
+
+    def see_again(self) -> None:
+        """Swapped where another server answers now. One that does not answer is found out by the next row, or needed no more."""
+        try:
+            now = served.facts(self.client)
+        except OutsideError:
+            return
+        self.same(now)
+        self.sure = self.file.size
+
+    def same(self, now: served.Facts) -> None:
+        if now != self.told:
+            raise Swapped("; ".join(served.differences(self.told, now)[:5]))
 
     def note(self, event: str, **more: Any) -> None:
         """A session line."""
@@ -190,8 +227,7 @@ class Session:
             now = served.facts(self.client)
         except OutsideError as error:
             raise Lost(question, f"{reason}; then it {error.problems[0].message}") from None
-        if now != self.told:
-            raise Lost(question, f"{reason}; another server answers there now")
+        self.same(now)
 
     def common(self, question: Question) -> Record:
         named = {key: getattr(question, key) for key in ("id", "task", "type", "label")}
@@ -199,6 +235,14 @@ class Session:
 
     def failed(self, question: Question, reason: str, attempts: int = 1) -> Record:
         return {**self.common(question), "status": "failed", "reason": printable(reason)[:MAX_REASON], "attempts": attempts}
+
+    def swapped(self, found: Swapped) -> OutsideError:
+        """Takes away what nobody knows the server of."""
+        before = self.file.rows
+        self.file.take_back(self.sure)
+        message = f"another server answers there now: {found}; {before - self.file.rows:,} rows since it was last looked at were taken away"
+        mend = f"start the first one again and run the same command, or choose another -o for this one: {self.file.rows:,} rows are there"
+        return OutsideError(problem(served.KIND, served.place(self.client), message, mend))
 
     def stopped(self, lost: Lost) -> OutsideError:
         """Writes down at which row the server went away, and says how to go on."""
