@@ -157,6 +157,7 @@ class Session:
             mend = f"{served.MEND}; --warm-up 0 asks nothing before"
             raise OutsideError(problem(served.KIND, served.place(self.client), message, mend)) from None
         self.note(START, warmupRows=wanted)
+        self.sure = self.file.size
 
     def ask_all(self) -> None:
         """Several threads ask, this one writes."""
