@@ -18,6 +18,7 @@ from . import LoadError
 from .config import read_json
 
 CONFIG, WEIGHTS, PREFIX = "adapter_config.json", "adapter_model.safetensors", "base_model.model."
+DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 NAME = re.compile(r"^base_model\.model\.(?P<module>.+)\.lora_(?P<side>[AB])\.weight$")
 REFUSED = ("use_dora", "lora_bias", "fan_in_fan_out", "modules_to_save", "trainable_token_indices", "target_parameters")
 
@@ -78,6 +79,8 @@ def load_adapter(folder: Path, device: torch.device) -> Adapter | None:
     from safetensors.torch import load_file
 
     if not (folder / CONFIG).is_file():
+        if (folder / WEIGHTS).exists():
+            raise LoadError(f"{WEIGHTS} is there without its {CONFIG}")
         return None
     config = read_json(folder / CONFIG)
     asked = [key for key in REFUSED if config.get(key)]
@@ -92,6 +95,8 @@ def load_adapter(folder: Path, device: torch.device) -> Adapter | None:
     matches = {name: NAME.match(name) for name in saved}
     if strange := sorted(name for name, match in matches.items() if match is None):
         raise LoadError(f"{WEIGHTS}: {strange[0]} is no LoRA matrix")
+    if other := sorted({str(tensor.dtype) for tensor in saved.values()} - {str(dtype) for dtype in DTYPES}):
+        raise LoadError(f"{WEIGHTS}: {', '.join(other)} is no dtype of LoRA matrices")
     tensors = {(m["module"], m["side"]): saved[name] for name, m in matches.items() if m}
     halves = sorted(module for module, side in tensors if (module, "B" if side == "A" else "A") not in tensors)
     if halves or not tensors:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,7 +13,20 @@ from typing import Any
 
 import torch
 
-from . import PROFILES, Decision, DeviceLost, LoadError, OutOfMemory, PromptTooLong, Question, TooManyOptions, prompts, vision
+from . import (
+    PROFILES,
+    Decision,
+    DeviceLost,
+    EngineError,
+    LoadError,
+    Option,
+    OutOfMemory,
+    PromptTooLong,
+    Question,
+    TooManyOptions,
+    prompts,
+    vision,
+)
 from . import decide as rules
 from .adapter import load_adapter
 from .config import TextConfig, read_json, text_config
@@ -25,6 +39,7 @@ from .reference_profile import ReferenceModel
 PACKAGES = ("torch", "triton", "transformers", "fla-core", "flash-linear-attention", "tokenizers", "safetensors")
 MAX_IMAGES = 2
 MIB = 1 << 20
+PROBE = Question("probe", "noul", "Is this a question?", (Option("true"), Option("false")))
 
 
 @dataclass
@@ -66,13 +81,27 @@ class DecisionEngine:
             raise LoadError("no CUDA device is visible")
         with refusals(), torch.inference_mode():
             engine = assemble(cls, where, on, backend, profile, calibration, dtype)
-            engine.max_tokens = min(max_tokens, engine.config.max_positions)
             weights = memory(on).get("allocatedMiB")
+            engine.probe()
+            engine.max_tokens = min(max_tokens, engine.config.max_positions)
             if graphs and on.type == "cuda" and isinstance(engine.model, Model):
                 engine.graphs = Graphs(engine.model)
                 engine.graphs.capture_all()
         engine.facts |= {"load_seconds": time.perf_counter() - started, "weightsMiB": weights}
         return engine
+
+    def probe(self) -> None:
+        """One decision without and one with an image: what config, template and tensors must agree on. Raises LoadError or EngineError."""
+        from PIL import Image
+
+        self.max_tokens = self.config.max_positions
+        shown = self.encode_images([Image.new("RGB", (64, 64))]) if self.tower else None
+        for images in (None, shown):
+            ids = self.tokens("", images)
+            marks = ids.count(self.config.image_token)
+            if marks != (images.tokens if images else 0):
+                raise LoadError(f"config.json: image_token_id {self.config.image_token} isn't what the chat template writes for an image")
+            self.decide("", PROBE, images)
 
     def describe(self) -> dict[str, Any]:
         """See `Engine.describe`."""
@@ -131,6 +160,8 @@ class DecisionEngine:
             prefill_ms = (time.perf_counter() - before) * 1e3
         temperature, moved, version = self.calibration.find(question.type, len(question.options), images is not None)
         chances = rules.probabilities(rules.combine(logits, offsets), temperature, moved)
+        if not all(map(math.isfinite, chances)):
+            raise EngineError("the model's probabilities are not finite numbers")
         best = chances.index(max(chances))
         return Decision(
             probabilities=tuple(chances[:-1]),
@@ -147,7 +178,9 @@ class DecisionEngine:
         """Token ids of a prompt. The caller's text can't make special tokens: it is encoded by itself, without them."""
         content = content.strip()
         whole = prompts.render(self.tokenizer, content, images.count if images else 0)
-        at = whole.index(content)
+        at = whole.find(content)
+        if at < 0:
+            raise LoadError("the chat template changes the text that it is given")
         encode = self.tokenizer.encode
         ids = encode(whole[:at], add_special_tokens=False)
         ids += encode(content, add_special_tokens=False, split_special_tokens=True)
@@ -217,13 +250,17 @@ def assemble(
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """What the kernels refuse at load time, as a LoadError."""
+    """Whatever keeps a release from being loaded, as a LoadError. Libraries raise anything over files that lie."""
     try:
         yield
-    except (dispatch.MissingPath, linear.BackendError) as error:
+    except LoadError:
+        raise
+    except (dispatch.MissingPath, linear.BackendError, EngineError) as error:
         raise LoadError(str(error)) from error
     except torch.OutOfMemoryError as error:
         raise LoadError("the device's memory doesn't hold this release") from error
+    except Exception as error:
+        raise LoadError(f"{type(error).__name__}: {str(error)[:200]}") from error
 
 
 @contextmanager

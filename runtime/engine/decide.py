@@ -21,6 +21,7 @@ from .prompts import LAYOUTS, bound_codes, code_names
 
 BUCKETS = ((2, "2"), (5, "3-5"), (10, "6-10"), (25, "11-25"), (255, "26-254"))  # the last name is a label that files carry
 TYPES = {"choice": "choice", "noul": "boolean", "score": "ordinal"}
+KEYS = frozenset(f"{kind}:{name}" for kind in TYPES.values() for _, name in BUCKETS)
 CODES = (255, 256)
 
 
@@ -96,10 +97,16 @@ def load_calibration(folder: Path, name: str | None) -> Calibration:
         return Calibration()
     value = read_json(found[0])
     temperatures, moved = value.get("temperatures"), value.get("unknown_offsets") or {}
-    if value.get("schema_version") not in ("1.0", "1.1") or not isinstance(value.get("calibration_version"), str):
+    if (
+        value.get("schema_version") not in ("1.0", "1.1")
+        or not value.get("calibration_version")
+        or not isinstance(value["calibration_version"], str)
+    ):
         raise LoadError(f"{found[0].name}: not a calibration of schema 1.0 or 1.1")
     if not isinstance(temperatures, dict) or not isinstance(moved, dict):
         raise LoadError(f"{found[0].name}: temperatures or unknown_offsets is no object")
+    if strange := sorted({*temperatures} - KEYS) + sorted({*moved} - {*temperatures}):
+        raise LoadError(f"{found[0].name}: {strange[0]} is no bucket of it; buckets are {', '.join(sorted(KEYS))}")
     numbers = [*temperatures.values(), *moved.values()]
     if any(isinstance(x, bool) or not isinstance(x, int | float) or not math.isfinite(x) for x in numbers):
         raise LoadError(f"{found[0].name}: a temperature or offset is not a finite number")

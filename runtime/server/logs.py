@@ -36,8 +36,8 @@ def stamp(seconds: float) -> str:
 
 
 def fault(error: BaseException) -> dict[str, Any]:
-    """An exception without its message, which may quote a caller."""
-    frames = traceback.extract_tb(error.__traceback__)[-12:]
+    """An exception without its message, which may quote a caller; the frames are those of what caused it."""
+    frames = traceback.extract_tb((error.__cause__ or error).__traceback__)[-12:]
     return {"exception": type(error).__name__, "frames": [f"{f.filename.rsplit('/', 1)[-1]}:{f.lineno} {f.name}" for f in frames]}
 
 

@@ -15,6 +15,7 @@ from safetensors.torch import load_file, save_file  # noqa: E402
 
 from runtime.engine import (  # noqa: E402
     DeviceLost,
+    EngineError,
     LoadError,
     Option,
     OutOfMemory,
@@ -219,6 +220,13 @@ def test_the_reference_profile_decides_alike(bf16):
     assert plain.describe()["backend"]["linear"] == "transformers"
 
 
+def test_a_decision_that_is_no_number_is_an_error_and_never_an_answer(engine, monkeypatch):
+    monkeypatch.setattr(type(engine), "states", lambda self, ids, images: torch.full((len(ids), 256), torch.nan))
+    with pytest.raises(EngineError, match="not finite") as caught:
+        engine.decide("x", YES_NO)
+    assert caught.value.kind == "runtime"
+
+
 def test_calibration_buckets():
     table = decide.Calibration("v", {"choice:26-254": 2.0, "boolean:2": 3.0}, {"boolean:2": -1.0})
     assert table.find("choice", 255, images=False) == (2.0, 0.0, "v")
@@ -235,6 +243,21 @@ def rewrite(folder, change):
 
 def edit(path, **changes):
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def edit_text(folder, **changes):
+    text = json.loads((folder / "config.json").read_text())["text_config"]
+    edit(folder / "config.json", text_config=text | changes)
+
+
+def edit_template(folder, old, new):
+    path = folder / "chat_template.jinja"
+    path.write_text(path.read_text().replace(old, new))
+
+
+def retyped(folder, dtype):
+    path = folder / "adapter/adapter_model.safetensors"
+    save_file({name: tensor.to(dtype) for name, tensor in load_file(path).items()}, path)
 
 
 LAYER = "model.language_model.layers.0."
@@ -257,6 +280,24 @@ LAYER = "model.language_model.layers.0."
         (lambda f: edit(f / "adapter/calibration.json", temperatures={"choice:2": 0}), "not positive"),
         (lambda f: shutil.copy(f / "adapter/calibration.json", f / "adapter/calibration-2.json"), "name one"),
         (lambda f: save_file({"weight": torch.zeros(32, 9)}, f / "adapter/decision_readout.safetensors"), "no finite FP32 readout"),
+        (lambda f: edit_text(f, rms_norm_eps=float("nan")), "not finite"),
+        (lambda f: edit_text(f, max_position_embeddings=10), "the limit is 10"),
+        (lambda f: edit_text(f, full_attention_interval=0, layer_types=None), "ZeroDivisionError"),
+        (lambda f: edit(f / "config.json", text_config=[]), "AttributeError"),
+        (lambda f: edit(f / "config.json", image_token_id=5), "image_token_id"),
+        (lambda f: edit_template(f, "<|image_pad|>", ""), "image_token_id"),
+        (lambda f: edit_template(f, "c.text", "c.text | upper"), "chat template changes the text"),
+        (lambda f: (f / "chat_template.jinja").write_text("{% for %}"), "TemplateSyntaxError"),
+        (lambda f: (f / "preprocessor_config.json").unlink(), "OSError"),
+        (lambda f: (f / "adapter/adapter_config.json").unlink(), "without its adapter_config.json"),
+        (lambda f: edit(f / "adapter/adapter_config.json", lora_alpha=float("nan")), "not finite"),
+        (lambda f: edit(f / "adapter/adapter_config.json", rank_pattern=[1]), "AttributeError"),
+        (lambda f: retyped(f, torch.int8), "torch.int8"),
+        (lambda f: edit(f / "adapter/calibration.json", temperatures={"noul:2": 1.5}), "noul:2"),
+        (lambda f: edit(f / "adapter/calibration.json", temperatures={"choice:26+": 1.5}), "choice:26+"),
+        (lambda f: edit(f / "adapter/calibration.json", unknown_offsets={"choice:11-25": 0.5}), "choice:11-25"),
+        (lambda f: edit(f / "adapter/calibration.json", temperatures={"boolean:2": 1e-320}), "not finite"),
+        (lambda f: edit(f / "adapter/calibration.json", calibration_version=""), "not a calibration"),
     ],
 )
 def test_what_is_wrong_with_a_release_is_a_load_error(copy, change, words):
