@@ -13,7 +13,9 @@ request that the server refuses (4xx); 3 no server there, or no answer in time.
 from __future__ import annotations
 
 import argparse
+import http.client
 import json
+import math
 import sys
 import time
 import urllib.error
@@ -45,6 +47,8 @@ def arguments() -> argparse.Namespace:
     asked = parser.parse_args()
     if len(asked.image) > 2 or (asked.text is None) == (asked.request is None):
         parser.error("give a text or --request, and at most two images")
+    if asked.retries < 0 or not (math.isfinite(asked.timeout) and asked.timeout > 0):
+        parser.error("--retries is 0 or more, --timeout more than 0")
     if not asked.url.startswith(("http://", "https://")):
         parser.error("--url is an http:// or https:// address")
     return asked
@@ -70,7 +74,8 @@ def ask(asked: argparse.Namespace, body: bytes, content_type: str) -> Any:
         except urllib.error.HTTPError as error:
             if error.code != 503 or attempt == asked.retries:
                 raise
-            time.sleep(min(60, float(error.headers.get("Retry-After", 1))))
+            told = error.headers.get("Retry-After", "")
+            time.sleep(min(60, int(told)) if told.isdecimal() else 1)
     raise AssertionError("not reached")
 
 
@@ -88,10 +93,10 @@ def main() -> int:
     except urllib.error.HTTPError as error:
         print(f"{error.code}: {error.read(2000).decode('utf-8', 'replace')}", file=sys.stderr)
         return REFUSED if error.code < 500 else SERVER_FAULT
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, http.client.HTTPException) as error:
         print(f"no answer from {asked.url}: {error}", file=sys.stderr)
         return NO_ANSWER
-    print(json.dumps(found, indent=2, ensure_ascii=False))
+    print(json.dumps(found, indent=2, ensure_ascii=sys.stdout.encoding.lower() != "utf-8"))
     return ANSWERED
 
 

@@ -74,7 +74,9 @@ class DecisionEngine:
     ) -> DecisionEngine:
         """See `load_engine`."""
         started = time.perf_counter()
-        where, on = Path(folder), torch.device(device)
+        where = Path(folder)
+        with refusals():
+            on = torch.device(device)
         if profile not in PROFILES:
             raise LoadError(f"no profile {profile!r}; there are {', '.join(PROFILES)}")
         if on.type == "cuda" and not torch.cuda.is_available():

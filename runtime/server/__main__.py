@@ -9,7 +9,7 @@ import argparse
 import asyncio
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from engine import BACKENDS, PROFILES, Engine, load_engine
@@ -30,21 +30,32 @@ def leave_path() -> None:
     sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != HERE]
 
 
+def between(least: int, most: int) -> Callable[[str], int]:
+    """An argument's type: a whole number from `least` to `most`."""
+
+    def number(word: str) -> int:
+        if not least <= int(word) <= most:
+            raise argparse.ArgumentTypeError(f"{word} is not between {least} and {most}")
+        return int(word)
+
+    return number
+
+
 def arguments(words: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="server", description="Serves the decision API of a release over HTTP.")
     parser.add_argument("folder", type=Path, help="the release")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on; loopback unless you say otherwise")
-    parser.add_argument("--port", type=int, default=8000)
+    parser.add_argument("--port", type=between(0, 65_535), default=8000)
     parser.add_argument("--device", default="cuda")
     parser.add_argument(
         "--backend", choices=BACKENDS, default="auto", help="the linear layers' kernels; one that can't run here is an error"
     )
     parser.add_argument("--profile", choices=PROFILES, default="fused")
     parser.add_argument("--calibration", help="a file of the adapter's folder; default: the only one there")
-    parser.add_argument("--max-tokens", type=int, default=65_536, help="longest prompt; longer ones are refused")
+    parser.add_argument("--max-tokens", type=between(1, 2**31), default=65_536, help="longest prompt; longer ones are refused")
     parser.add_argument("--no-graphs", action="store_true", help="no CUDA graphs")
-    parser.add_argument("--queue", type=int, default=16, help="requests that may wait; further ones get 503")
-    parser.add_argument("--held-mib", type=int, default=1024, help="bodies and pixels that all requests together may hold")
+    parser.add_argument("--queue", type=between(0, 100_000), default=16, help="requests that may wait; further ones get 503")
+    parser.add_argument("--held-mib", type=between(1, 2**20), default=1024, help="bodies and pixels that all requests together may hold")
     return parser.parse_args(words)
 
 

@@ -189,3 +189,55 @@ def test_the_clients_exit_codes(served: Process, tmp_path: Path) -> None:
     assert client(served.port).returncode == 2
     assert client(served.port, "--request", tmp_path / "request.json").returncode == 1
     assert client(closed, "x").returncode == 3
+    for words in (["--retries", "-1"], ["--timeout", "0"], ["--timeout", "nan"], ["--url", "ftp://x"]):
+        assert client(served.port, *words, "x").returncode == 2, words
+
+
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [
+        (b"", 3),
+        (b"SSH-2.0-x\r\n", 3),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{", 3),
+        (b"HTTP/1.1 200 OK\r\n\r\nnot JSON", 3),
+        (b"HTTP/1.1 503 X\r\nRetry-After: Wed, 21 Oct 2026 07:28:00 GMT\r\nContent-Length: 0\r\n\r\n", 1),
+    ],
+)
+def test_the_clients_exit_code_where_something_else_listens(answer: bytes, code: int) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            while True:
+                try:
+                    connection = listener.accept()[0]
+                except OSError:
+                    return
+                with connection:
+                    connection.recv(65_536)
+                    connection.sendall(answer)
+
+        threading.Thread(target=serve, daemon=True).start()
+        done = client(listener.getsockname()[1], "--retries", "1", "x")
+        listener.shutdown(socket.SHUT_RDWR)
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_client_prints_json_that_any_terminal_takes(served: Process, tmp_path: Path) -> None:
+    choice = {"type": "choice", "instructions": "?", "criteria": {"예": None, "아니요": None}}
+    (tmp_path / "request.json").write_text(json.dumps({"questions": {"q": choice}}))
+    words = [sys.executable, str(CLIENT), "--url", f"http://127.0.0.1:{served.port}", "--request", str(tmp_path / "request.json")]
+    for encoding in ("ascii", "cp1252", "utf-8"):
+        environment = {**os.environ, "PYTHONIOENCODING": encoding}
+        done = subprocess.run(words, capture_output=True, check=False, timeout=60, env=environment)
+        assert done.returncode == 0, done.stderr
+        assert list(json.loads(done.stdout)["answers"]["q"]["probabilities"]) == ["예", "아니요"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--port", "70000"), ("--port", "-1"), ("--queue", "-1"), ("--held-mib", "0"), ("--max-tokens", "0"), ("--queue", "x")],
+)
+def test_a_number_that_makes_no_sense_is_a_wrong_argument(words: tuple[str, str]) -> None:
+    with process(*words) as found:
+        assert found.ended() == 2
