@@ -7,11 +7,12 @@ Without a command the server that lies beside this file is started on FOLDER, wi
 where there is none (runtime.kind: verify) nothing more is done. --sizes-only compares names and sizes, not digests: for a
 restart on a folder that was verified in full before. What was verified, and how, is one JSON line on standard error.
 The verifier is the copy in the image, never the one in the mounted folder.
-Exit codes: those of verify_release.py where it is not content, else the command's own.
+Exit codes: those of verify_release.py where it is not content, 128 + N after signal N during verification, else the command's own.
 """
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -31,6 +32,7 @@ def main(arguments):
     code = verify(folder, options)
     if code or not command:
         return code
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"  # in a release's own folder it would be undeclared code at the next start
     os.chdir(HERE)  # where the server's packages are; nothing is ever imported from the mounted folder
     os.execvp(command[0], command)  # noqa: S606 (signals reach the server itself)
 
@@ -46,7 +48,14 @@ def command_of(folder, words):
 
 def verify(folder, options):
     started = time.monotonic()
-    code = subprocess.call([sys.executable, "-I", VERIFIER, *options, folder])
+    child = subprocess.Popen([sys.executable, "-I", VERIFIER, *options, folder])
+    for number in (signal.SIGTERM, signal.SIGINT):  # the first process of a container has no default action
+        signal.signal(number, lambda got, frame: sys.exit(128 + got))
+    try:
+        code = child.wait()
+    finally:
+        child.kill()
+        child.wait()
     line = {
         "event": "verified",
         "mode": "sizes-only" if options else "full",
