@@ -125,10 +125,10 @@ class Engine(Protocol):
     def describe(self) -> dict[str, Any]:
         """Facts for /v1/models, receipts and metrics.
 
-        model, adapter (None without one), backend {linear, selfTest, deltaRule, …}, profile, load_seconds, readout_codes,
-        max_options (codes - 1: unknown takes one), prompt_layout, calibration_version, max_tokens, max_images, graphs
-        {lengths, captured}, device {name, computeCapability}, versions {torch, triton, transformers, fla, engine},
-        memory {allocatedMiB, reservedMiB, peakMiB, weightsMiB, graphsMiB}.
+        model, adapter (its folder in the release; None without one), backend {linear, selfTest, deltaRule, …}, profile,
+        load_seconds, readout_codes, max_options (codes - 1: unknown takes one), prompt_layout, calibration_version,
+        max_tokens, max_images, graphs {lengths, captured}, device {name, computeCapability}, versions {torch, triton,
+        transformers, fla, engine}, memory {allocatedMiB, reservedMiB, peakMiB, weightsMiB, graphsMiB}.
         """
         ...
 

@@ -246,7 +246,7 @@ def assemble(
     readout = rules.load_readout(beside, tokenizer, config.hidden, head, device)
     engine = cls(folder, config, tokenizer, model, readout, rules.load_calibration(beside, calibration), tower, device, profile, 0)
     named = read_json(folder / "config.json").get("_name_or_path") or folder.resolve().name
-    engine.facts = {"model": named, "adapter": adapter.config.get("base_model_name_or_path") if adapter else None}
+    engine.facts = {"model": named, "adapter": beside.relative_to(folder).as_posix() if adapter else None}
     return engine
 
 

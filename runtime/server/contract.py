@@ -45,8 +45,6 @@ def request(body: Any, max_options: int) -> Request:
     if not isinstance(body, dict):
         raise invalid(f"the body is {kind_of(body)}, not an object")
     known(body, KEYS, "the body")
-    if not isinstance(body.get("model", ""), str):
-        raise invalid("model is not a string")
     return Request(state(body.get("state", {})), questions(body.get("questions"), max_options), images(body.get("images", [])))
 
 

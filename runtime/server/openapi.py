@@ -146,7 +146,7 @@ def request() -> Json:
         "propertyNames": {"pattern": f"^{contract.ID.pattern}$"},
         "additionalProperties": ref("Question"),
     }
-    model = {"type": "string", "description": "Taken for compatibility and ignored."}
+    model = {"description": "Taken for compatibility and ignored."}
     return closed({"model": model, "state": state, "questions": asked, "images": pictures}, ("model", "state", "images"))
 
 

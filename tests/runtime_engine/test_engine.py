@@ -107,6 +107,7 @@ def test_describe(engine):
     facts = engine.describe()
     assert facts["readout_codes"] == 32
     assert facts["max_options"] == 31
+    assert facts["adapter"] == "adapter"  # where it is: base_model_name_or_path is its base, perhaps on the machine that trained it
     assert facts["backend"]["linear"]["steps"][0]["backend"] == "torch_reference"
     assert facts["max_images"] == 2
 

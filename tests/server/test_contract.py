@@ -89,7 +89,8 @@ def test_a_request_without_a_state_has_an_empty_one() -> None:
 
 
 def test_the_model_is_taken_and_ignored() -> None:
-    assert read(body(model="anything")) == read(body())
+    for model in ("anything", None, 1, {"name": ["x"]}):
+        assert read(body(model=model)) == read(body())
 
 
 @pytest.mark.parametrize("name", ["q", "Q", "a1_", "a" * 64])
@@ -110,7 +111,7 @@ def test_there_are_one_to_eight_questions_in_their_order() -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        None, [], 1, "x", {}, {"questions": None}, {"questions": {}}, {"questions": []}, body(NOUL, more=1), body(NOUL, thinking={}), body(NOUL, model=1),
+        None, [], 1, "x", {}, {"questions": None}, {"questions": {}}, {"questions": []}, body(NOUL, more=1), body(NOUL, thinking={}),
         body(None), body([]), body({}), body({"type": "noul"}), body({"instructions": "x"}), body({**NOUL, "type": "multi"}), body({**NOUL, "type": []}),
         body({**NOUL, "threshold": 0.5}), body({**NOUL, "instructions": ""}), body({**NOUL, "instructions": None}), body({**NOUL, "instructions": 1}),
         body({**NOUL, "instructions": {}}), body({**NOUL, "instructions": []}), body({**NOUL, "instructions": "x" * 2001}), body({**NOUL, "instructions": "\ud800"}),
