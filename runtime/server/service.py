@@ -13,7 +13,7 @@ from typing import Any
 
 from engine import Decision, DeviceLost, Engine, EngineError, LoadError
 
-from server import contract
+from server import contract, heap
 from server.bodies import Patience
 from server.budget import Budget, Share
 from server.images import Picture, decode, from_data_url
@@ -186,7 +186,10 @@ def take_apart(form: bool, content_type: str, body: bytearray, max_options: int,
 
 
 def decide(engine: Engine, request: contract.Request, pictures: Sequence[Picture], stop: threading.Event, look: bool) -> Outcome:
-    """Runs in the engine's thread: the images once, then question by question; then, if asked to, a look at its memory."""
+    """Runs in the engine's thread: the images once, then question by question; then, if asked to, a look at its memory.
+
+    Nothing of the request is needed any more by then, so that is when free memory is given back.
+    """
     started = perf_counter()
     encoded = engine.encode_images([p.pixels for p in pictures]) if pictures else None
     decisions = []
@@ -196,6 +199,8 @@ def decide(engine: Engine, request: contract.Request, pictures: Sequence[Picture
         decisions.append(engine.decide(request.state, question, encoded))
     seconds = perf_counter() - started
     memory = engine.describe().get("memory", {}) if look else None
+    if look:
+        heap.give_back()
     return Outcome(tuple(decisions), encoded.vision_ms if encoded else 0.0, seconds, memory)
 
 
