@@ -15,7 +15,7 @@ echo "3. Verifying it with nothing but Python's standard library, as anyone who 
 python3 -I "$out/runtime/verify_release.py" "$out"
 echo
 echo "The release lies in $out. What to do next:"
-echo "  read its card              $out/README.md"
+echo "  read its card                  $out/README.md"
 echo "  see where its bytes are from   $out/MODEL_PROVENANCE.json"
 echo "  change one byte in it and run  $bin/hubrelease verify $out"
 echo "  publish one of your own        hf upload YOUR-NAME/YOUR-MODEL DIR ."

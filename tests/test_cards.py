@@ -375,6 +375,9 @@ def test_card_render_prints_the_very_bytes_of_the_card(tmp_path: Path, cli: Cli)
         == hubrelease.render_card(hubrelease.load_spec(root))
         == cli("card", "render", root, "--json").value["card"]
     )
+    for place in (tmp_path, "/"):
+        said = cli("card", "render", root, "-o", place, "--json")
+        assert (said.code, said.problems[0]["message"]) == (3, "is a folder")
     assert cli("card", "render", root, "-o", tmp_path / "README.md").code == 0
     assert (tmp_path / "README.md").read_text() == cli("card", "render", root).out
 

@@ -48,6 +48,8 @@ def shown(line: str) -> str:
 
 def write_card(path: Path, card: str) -> None:
     """Replaces the file whole."""
+    if path.is_dir():
+        raise OutsideError(problem("disk-fault", str(path), "is a folder", "name a file, such as README.md in it"))
     try:
         write_durably(path, card.encode("utf-8"))
     except OSError as error:

@@ -40,7 +40,7 @@ def packages() -> Iterator[Item]:
         "torch": "convert",
         "triton": "runtime",
         "flashinfer-python": "runtime",
-        "transformers": "runtime",
+        "transformers": "validate",
         "matplotlib": "plots",
     }
     for name, extra in wanted.items():

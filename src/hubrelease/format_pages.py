@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from hubrelease.conversion.rules import PROTECTED, SENSITIVE
 from hubrelease.formats import Format, formats
+from hubrelease.spec import PASS_THROUGH
 
 EXAMPLE = (256, 512)
 
@@ -14,7 +15,7 @@ HEAD = """# Formats
 
 Generated from the formats' docstrings by `make docs`; don't edit by hand.
 
-`weights.format` in release.yaml, or `--format` of `hubrelease convert`. Conversion works tensor by tensor: a weight is
+`weights.format` in release.yaml, or (but for `bf16`) `--format` of `hubrelease convert`. Conversion works tensor by tensor: a weight is
 quantised, or its bytes are carried over as they are, dtype included. `conversion_manifest.json` says which, and why.
 
 ## What is quantised
@@ -58,8 +59,12 @@ def head() -> str:
 
 
 def page(form: Format) -> Iterator[str]:
-    kernel, (rows, columns) = form.kernel, EXAMPLE
+    doc = (sys.modules[f"hubrelease.formats.{form.name}"].__doc__ or "").strip().splitlines()
     yield from (f"## `{form.name}`", "", form.sentence, "")
+    if form.name in PASS_THROUGH:  # nothing is rounded, so there is no rule to tell
+        yield from (f"- **Read by** {form.readers}.", "", *doc, "")
+        return
+    kernel, (rows, columns) = form.kernel, EXAMPLE
     yield from (f"- **Follows** {form.arithmetic}.", f"- **Read by** {form.readers}.")
     yield f"- **Takes** {', '.join(form.dtypes)}; rows in multiples of {kernel.rows_of}, columns of {kernel.columns_of}."
     if options := form.options.get("properties"):
@@ -68,4 +73,4 @@ def page(form: Format) -> Iterator[str]:
     for part in form.parts(rows, columns, "BF16"):
         where = f", in `{form.apart_file}`" if part.suffix in form.apart else ""
         yield f"| `NAME{part.suffix}` | {part.dtype} | {list(part.shape)} | {part.role}{where} |"
-    yield from ("", *(sys.modules[f"hubrelease.formats.{form.name}"].__doc__ or "").strip().splitlines(), "")
+    yield from ("", *doc, "")

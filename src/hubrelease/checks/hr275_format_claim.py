@@ -7,6 +7,7 @@ Source: contract, section 3.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from hubrelease.checks import Check
@@ -15,6 +16,7 @@ from hubrelease.quantisation.found import Quantised
 from hubrelease.quantisation.scheme import mapping, shown
 from hubrelease.release import Release
 
+WIDE = ("F16", "F32", "F64")
 FORMATS = ("bf16", "fp8_block", "fp8_dynamic", "nvfp4a16", "nvfp4", "modelopt_nvfp4", "w8a16", "w4a16")
 
 
@@ -30,10 +32,19 @@ def run(release: Release) -> Iterator[Problem]:
 
 def found_format(main: Quantised) -> str:
     if not main.quantised:
-        return "bf16" if not main.declared_at_all else "not quantised, though config.json declares a quantisation"
+        return unquantised_format(main) if not main.declared_at_all else "not quantised, though config.json declares a quantisation"
     if main.scheme is None:
         return "quantised in a way that config.json does not declare" if not main.declared_at_all else "in a format unknown here"
     return main.scheme.release_format or main.scheme.method
+
+
+def unquantised_format(main: Quantised) -> str:
+    """bf16 where no wider dtype holds more parameters: norms, biases and routers of a BF16 checkpoint may well be F32."""
+    held = Counter[str]()
+    for located in main.weights.tensors.values():
+        held[located.tensor.dtype] += located.tensor.elements
+    widest = max(WIDE, key=lambda dtype: held[dtype])
+    return f"mostly {widest}" if held[widest] > held["BF16"] else "bf16"
 
 
 CHECK = Check("HR275", "format-claim", "stated format that the weights do not have", run)

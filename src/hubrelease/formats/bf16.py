@@ -1,7 +1,9 @@
-"""No quantisation: weights of F32 or F16 become BF16, to nearest, ties to even; BF16 stays as it is.
+"""A checkpoint that is in BF16 already, carried over as it is. `convert` does not have this format, and nothing is rounded.
 
-torch's `tensor.to(torch.bfloat16)` gives the same bytes. An F32 number too large for BF16 becomes infinite in torch; it is
-refused here. There is no quantization_config.
+Weights that are mostly F32 or F16 are not made BF16: a release that states bf16 over them is refused (HR275). Convert them
+first (`model.to(torch.bfloat16)`), or use as-is. Norms, biases and routers may be wider. There is no quantization_config.
+
+The arithmetic (`Format.kernel`: to nearest, ties to even, as torch's `tensor.to(torch.bfloat16)`) is not reached by a build yet.
 """
 
 from __future__ import annotations
