@@ -15,7 +15,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("entry", ("__main__",)),
     ("commands", ("commands", "commands.*")),
     ("api", ("api", "preview", "preview.*")),
-    ("verbs", ("builder", "sealer", "checker", "verifier", "starter", "explain", "card_command", "card_metadata", "cards_check", "released", "doctor", "pins", "fidelity", "greedy_answers", "format_pages", "validator", "validated", "resealing", "reports_written", "judging", "long_prompts", "memory_samples", "probes", "probes.*", "engines", "engines.*")),
+    ("verbs", ("builder", "sealer", "checker", "verifier", "starter", "explain", "card_command", "card_metadata", "cards_check", "released", "doctor", "pins", "fidelity", "greedy_answers", "format_pages", "validator", "validated", "jobs", "resealing", "reports_written", "judging", "long_prompts", "memory_samples", "probes", "probes.*", "engines", "engines.*")),
     ("steps and checks", ("steps", "steps.*", "checks", "checks.*", "reshard", "validation_reports", "provenance", "container_faults", "conversion", "conversion.*", "formats", "formats.*")),
     ("values", ("*",)),
     ("ground", ("errors", "codes", "progress", "canonical", "digest", "verify_release", "weights", "strict_yaml", "glob_paths", "family", "resources")),

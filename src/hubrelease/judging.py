@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hubrelease.engines import Answer
+from hubrelease.expected_texts import SHOWN, text_faults
 from hubrelease.suites import Request
-
-SHOWN = 120
 
 
 def faults(request: Request, answer: Answer) -> list[str]:
@@ -17,20 +16,6 @@ def faults(request: Request, answer: Answer) -> list[str]:
     if answer.decisions is not None:
         return list(decision_faults(request, answer.decisions))
     return [*text_faults(request.expect, answer.text), *reasoning_faults(request, answer), *tool_faults(request.expect, answer.tool)]
-
-
-def text_faults(expect: Mapping[str, Any], text: str) -> Iterator[str]:
-    """Case counts for nothing."""
-    low, said = text.lower(), repr(text[:SHOWN])
-    for word in expect.get("contains", ()):
-        if word.lower() not in low:
-            yield f"{said} lacks {word!r}"
-    for word in expect.get("absent", ()):
-        if word.lower() in low:
-            yield f"{said} holds {word!r}"
-    some = expect.get("anyOf", ())
-    if some and not any(word.lower() in low for word in some):
-        yield f"{said} holds none of {', '.join(map(repr, some))}"
 
 
 def reasoning_faults(request: Request, answer: Answer) -> Iterator[str]:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from hubrelease.release import Release
 
 SCHEMA_VERSION = 1
+SUITE = "runtime/suite/suite.json"
+FUNCTIONAL = "benchmarks/validation.json"
 RESULTS = ("pass", "fail", "not-run")
 OTHERS = ("benchmarks/validation.json", "conversion_validation.json", "runtime_validation.json", "dflash_compatibility.json")
 PASSED = frozenset(("pass", "passed"))
@@ -64,6 +66,11 @@ class ValidationReport:
         return value if isinstance(value, str) else None
 
     @property
+    def is_own(self) -> bool:
+        """`validate` wrote it, so that it holds what `validate` writes. Of other tools' only the contract's few fields are known."""
+        return self.validated_digest is not None or isinstance(as_mapping(self.body.get("environment")).get("hubrelease"), str)
+
+    @property
     def name(self) -> str | None:
         """The release that it says it is about."""
         value = as_mapping(self.body.get("subject")).get("name")
@@ -96,6 +103,27 @@ def wanted_digest(file: str, subjects: Iterable[verify_release.Subject]) -> str:
         return validated_digest(subjects)
     found: str = verify_release.payload_digest(subjects)
     return found
+
+
+def suite_of(release: Release) -> tuple[list[Mapping[str, Any]], set[str]]:
+    """(requests of the release's own suite, names of the checks that it does not require)."""
+    suite = as_mapping(release.json(SUITE)) if SUITE in release.files else {}
+    rows, spared = (suite.get(key) for key in ("requests", "notRequired"))
+    requests = [row for row in map(as_mapping, rows if isinstance(rows, list) else ()) if isinstance(row.get("name"), str)]
+    named = {as_mapping(row).get("check") for row in (spared if isinstance(spared, list) else ())}
+    named |= {check for row in requests if row.get("required") is False for check in rows_of(row)}
+    return requests, {name for name in named if isinstance(name, str)}
+
+
+def rows_of(request: Mapping[str, Any]) -> set[str]:
+    """Names of the checks that a request becomes; `streaming` stands for all of them where the engine has no stream."""
+    name = request["name"]
+    return {f"streaming:{name}", "streaming"} if request.get("kind") == "streaming" else {f"request:{name}"}
+
+
+def is_spared(check: str, spared: set[str]) -> bool:
+    """The suite does not require it, by its name or by what stands before the colon."""
+    return check in spared or check.split(":", maxsplit=1)[0] in spared
 
 
 def ran(row: Mapping[str, Any], pointer: str) -> Ran:

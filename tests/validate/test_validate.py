@@ -337,6 +337,61 @@ def test_a_report_that_is_not_what_it_seems_is_named(root, change, kind, words):
     assert words in found[kind].message
 
 
+def row_of(found, name):
+    return next(c for c in found["checks"] if c["name"] == name)
+
+
+def without(name):
+    return lambda found: found.update(checks=[c for c in found["checks"] if c["name"] != name])
+
+
+def changed(name, **values):
+    return lambda found: row_of(found, name).update(values)
+
+
+def measured(name, **values):
+    return lambda found: row_of(found, name)["measured"].update(values)
+
+
+@pytest.mark.parametrize(("change", "kind", "words"), [
+    *((without(n), "validation-skipped", f"the check {n} is not among") for n in ("start", "load", "canary:repetition", "determinism", "memory", "soak")),
+    (without("canary:entropy"), "validation-skipped", "canary:entropy is not among"),
+    (changed("request:capital", status="fail", required=False), "validation-failed", "request:capital failed, which the release's suite requires"),
+    (changed("request:capital", status="skipped", required=False), "validation-skipped", "the request capital of the suite is not required in it"),
+    (changed("load", status="fail", required=False), "validation-failed", "load failed, which the release's suite requires"),
+    (measured("request:capital", output="banana"), "validation-failed", "lacks 'Paris'"),
+    (changed("determinism", measured={}), "validation-failed", "its same was not measured"),
+    (lambda found: row_of(found, "canary:repetition")["measured"].pop("words"), "validation-failed", "its words was not measured"),
+    (changed("start", measured={}, limit={}), "validation-failed", "nothing of it was measured"),
+    (lambda found: found["subject"].update(validatedDigest="0" * 64), "validation-stale", "as what was validated of it"),
+    (lambda found: found.update(schemaVersion=0), "validation-malformed", "is 0, not 1"),
+])  # fmt: skip
+def test_a_pass_that_validate_did_not_write_so_is_named(root, change, kind, words):
+    passed(root)
+    found = edited(root, change)
+    assert kind in found, found
+    assert words in found[kind].message
+
+
+def test_a_pass_on_no_gpu_is_no_validation_of_a_promise(tmp_path):
+    root = release(tmp_path / "r", {"runtime": PROMISE})
+    with FakeOpenAI() as server:
+        validate(root, "--base-url", server.base, found=h200()).good()
+    assert kinds(root) == set()
+    for gpus in ([], [{"name": "NVIDIA H200", "computeCapability": "best"}]):
+        found = edited(root, lambda found, gpus=gpus: found["environment"].update(gpus=gpus))
+        assert found["validation-capability"].severity == "warning"
+        assert "names no GPU that it ran on" in found["validation-capability"].message
+
+
+def test_a_report_in_another_file_is_read_as_strictly(root, faked):
+    validate(root, "--runtime", "transformers", "--device", "cpu").good()
+    for change in ({"result": "fine"}, {"subject": {}}, {"checks": None}):
+        tiny.write(root, {CPU: tiny.dumps(report(root, CPU) | change)})
+        tiny.seal(root)
+        assert ("validation-malformed", "error") in kinds(root)
+
+
 def test_a_report_edited_by_hand_is_not_the_one_that_was_sealed(root):
     passed(root)
     tiny.write(root, {REPORT: (root / REPORT).read_bytes().replace(b'"fail"', b'"pass"') + b"\n"})

@@ -19,7 +19,7 @@ from hubrelease.errors import Problem, Where
 from hubrelease.models import as_mapping
 from hubrelease.release import Release
 from hubrelease.telling import named
-from hubrelease.validation_reports import ValidationReport, reports, wanted_digest
+from hubrelease.validation_reports import ValidationReport, reports, validated_digest, wanted_digest
 
 MEND = "run `hubrelease validate` again, or take the report out"
 
@@ -32,6 +32,9 @@ def run(release: Release) -> Iterator[Problem]:
             severity = "warning" if report.result == "not-run" else "error"
             message = f"is about the payload {said[:80]}{of_another(report, release)}, and the release's is {wanted}"
             yield CHECK.problem(Where(report.file, pointer="/subject/payloadDigest"), message, MEND, severity)
+        elif said is not None and report.validated_digest not in (None, validated_digest(subjects)):
+            message = f"names the release's payload, and {str(report.validated_digest)[:80]} as what was validated of it"
+            yield CHECK.problem(Where(report.file, pointer="/subject/validatedDigest"), message, MEND)
         elif said is not None and report.result != "not-run" and (changed := changed_files(release)):
             message = f"is about bytes that are no longer here: {named(changed)} changed since"
             yield CHECK.problem(Where(report.file, pointer="/subject/payloadDigest"), message, MEND)

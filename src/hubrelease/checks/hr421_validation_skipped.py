@@ -7,16 +7,19 @@ Source: paiml/aprender issue 3712; cloudrift-ai/emmy PR 51.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+import re
+from collections.abc import Iterator
 
 from hubrelease.checks import Check
 from hubrelease.errors import Problem, Where
-from hubrelease.models import as_mapping
+from hubrelease.manifest import REPORT
+from hubrelease.models import as_mapping, strings
 from hubrelease.release import Release
-from hubrelease.validation_reports import FAILED, PASSED, ValidationReport, reports
+from hubrelease.validation_reports import FAILED, FUNCTIONAL, PASSED, ValidationReport, is_spared, reports, rows_of, suite_of
 
-SUITE = "runtime/suite/suite.json"
+# Rows of the probes that always run or say why not (validator.PROBES); requests are those of the suite.
+ALWAYS = ("kernels|kernel:.*", "start", "load", "logits(:finite)?", "logits|canary:entropy", "repetition|canary:repetition",
+          "determinism", "latency(:.*)?", "soak", "memory")  # fmt: skip
 MEND = "run the check, or give the result as not-run with the reason"
 
 
@@ -28,23 +31,30 @@ def run(release: Release) -> Iterator[Problem]:
 
 
 def left_out(report: ValidationReport, release: Release) -> Iterator[Problem]:
-    """Required requests of the release's own suite of which a report that `validate` wrote has no row."""
-    if report.validated_digest is None:
+    """What a report that `validate` wrote has no row of, or one that is not required though the release's own suite requires it."""
+    if not report.is_own:
         return
-    rows = as_mapping(release.json(SUITE)).get("requests")
+    requests, spared = suite_of(release)
     there = {check.name for check in report.checks}
-    asked = [as_mapping(row) for row in (rows if isinstance(rows, list) else ())]
-    needed = [row for row in asked if row.get("required") is not False and isinstance(row.get("name"), str)]
-    absent = [row["name"][:80] for row in needed if not rows_of(row) & there]
-    for name in absent[:20]:
-        message = f"the result is pass, and the request {name} of the suite is not among its checks"
+    idle = {check.name for check in report.checks if not check.required and not is_spared(check.name, spared)}
+    for pattern in always(report, release):
+        if not any(re.fullmatch(pattern, name) for name in there):
+            what = pattern.split("|")[-1].split("(")[0].removesuffix(":.*")
+            yield CHECK.problem(
+                Where(report.file, pointer="/checks"), f"the result is pass, and the check {what} is not among its checks", MEND
+            )
+    needed = [row for row in requests if row.get("required") is not False]
+    for row in [row for row in needed if not rows_of(row) & (there - idle | {"streaming"} & there)][:20]:
+        said = "is not required in it" if rows_of(row) & there else "is not among its checks"
+        message = f"the result is pass, and the request {row['name'][:80]} of the suite {said}"
         yield CHECK.problem(Where(report.file, pointer="/checks"), message, MEND)
 
 
-def rows_of(request: Mapping[str, Any]) -> set[str]:
-    """Names of the checks that a request becomes; `streaming` stands for all of them where the engine has no stream."""
-    name = request["name"]
-    return {f"streaming:{name}", "streaming"} if request.get("kind") == "streaming" else {f"request:{name}"}
+def always(report: ValidationReport, release: Release) -> tuple[str, ...]:
+    if report.file == FUNCTIONAL:
+        return ("start",)
+    promised = strings(as_mapping(release.spec.get("runtime")).get("compute_capabilities"))
+    return (*ALWAYS, "promise") if promised and report.file == REPORT else ALWAYS
 
 
 def skipped(report: ValidationReport) -> Iterator[Problem]:

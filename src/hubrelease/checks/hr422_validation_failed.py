@@ -15,10 +15,12 @@ from typing import Any
 
 from hubrelease.checks import Check
 from hubrelease.errors import Problem, Where
-from hubrelease.models import as_mapping
+from hubrelease.expected_texts import text_faults
+from hubrelease.models import as_mapping, strings
 from hubrelease.release import Release
-from hubrelease.validation_reports import FAILED, PASSED, Ran, ValidationReport, reports
+from hubrelease.validation_reports import FAILED, PASSED, Ran, ValidationReport, is_spared, reports, suite_of
 
+CUT = 150  # half of what a report keeps of an answer: names of the machine were replaced in it by shorter words
 MEND = "mend the release and validate again, or give the result that the checks have"
 
 
@@ -26,6 +28,7 @@ def run(release: Release) -> Iterator[Problem]:
     for report in reports(release):
         if not report.is_newer:
             yield from faults(report)
+            yield from unexcused(report, release)
 
 
 def faults(report: ValidationReport) -> Iterator[Problem]:
@@ -41,12 +44,23 @@ def faults(report: ValidationReport) -> Iterator[Problem]:
             Where(report.file, pointer="/result"), f"these bytes failed their validation ({names})", MEND, severity="warning"
         )
     for check in report.checks:
-        if check.status in PASSED and (why := contradiction(check)):
+        if check.status in PASSED and (why := contradiction(check, report.is_own)):
             yield CHECK.problem(Where(report.file, pointer=check.pointer), f"the check {check.name} is a pass, and {why}", MEND)
 
 
-def contradiction(check: Ran) -> str | None:
-    """A passed check whose own figures say otherwise."""
+def unexcused(report: ValidationReport, release: Release) -> Iterator[Problem]:
+    """Failed checks that a pass of `validate` calls not required, and the release's own suite does not."""
+    if report.result not in PASSED or not report.is_own:
+        return
+    _, spared = suite_of(release)
+    for check in report.checks:
+        if check.status in FAILED and not check.required and not is_spared(check.name, spared):
+            message = f"the result is pass, and the check {check.name} failed, which the release's suite requires"
+            yield CHECK.problem(Where(report.file, pointer=check.pointer), message, MEND)
+
+
+def contradiction(check: Ran, is_own: bool) -> str | None:
+    """A passed check whose own figures say otherwise. In a report that `validate` wrote, one that has none says nothing."""
     wanted, got = check.row.get("expect"), check.row.get("output")
     if isinstance(wanted, str) and isinstance(got, str) and wanted.strip() and wanted.strip() not in got:
         return f"its output {got[:60]!r} lacks {wanted[:60]!r}"
@@ -54,7 +68,24 @@ def contradiction(check: Ran) -> str | None:
     for key, bound in limit.items():
         if isinstance(bound, dict) and key in measured and not within(measured[key], bound):
             return f"its {key[:60]} {str(measured[key])[:60]} is outside of its limit"
-    return None
+        if is_own and isinstance(bound, dict) and bound.keys() & {"is", "min", "max"} and key not in measured:
+            return f"its {key[:60]} was not measured"
+    if is_own and not measured:
+        return "nothing of it was measured"
+    return next(said_otherwise(measured, limit), None) if is_own else None
+
+
+def said_otherwise(measured: Mapping[str, Any], limit: Mapping[str, Any]) -> Iterator[str]:
+    """What an answer lacks of what was expected, as far as the report has the answer whole."""
+    output = measured.get("output")
+    if isinstance(output, str) and len(output) < CUT:
+        texts = {key: strings(limit.get(key)) for key in ("contains", "absent", "anyOf")}
+        yield from (f"its output {fault}" for fault in text_faults(texts, output))
+    got = as_mapping(measured.get("answers"))
+    for name, want in as_mapping(limit.get("answers")).items():
+        answer = as_mapping(got.get(name)).get("answer")
+        if str(answer).lower() != str(want)[:80].lower():
+            yield f"its question {name[:60]} is answered {str(answer)[:60]!r}, not {str(want)[:60]!r}"
 
 
 def within(value: Any, bound: Mapping[str, Any]) -> bool:

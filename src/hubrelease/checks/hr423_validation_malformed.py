@@ -19,16 +19,17 @@ from hubrelease.manifest import REPORT
 from hubrelease.release import Release
 from hubrelease.validation_reports import OTHERS, RESULTS, SCHEMA_VERSION, ValidationReport
 
+SHAPE = {"schemaVersion", "result", "checks"}  # other publishers have files of these names in other forms
 MEND = "run `hubrelease validate` again, or seal the release again"
 
 
 def run(release: Release) -> Iterator[Problem]:
     yield from newer(release)
-    if REPORT not in release.files:
-        return
-    report = ValidationReport(REPORT, release.json(REPORT))
-    for pointer, message in faults(report):
-        yield CHECK.problem(Where(REPORT, pointer=pointer), message, MEND)
+    for path in (path for path in (REPORT, *OTHERS) if path in release.files):
+        report = ValidationReport(path, release.json(path))
+        if path == REPORT or report.is_own or report.body.keys() >= SHAPE:
+            for pointer, message in faults(report):
+                yield CHECK.problem(Where(path, pointer=pointer), message, MEND)
 
 
 def newer(release: Release) -> Iterator[Problem]:
@@ -46,7 +47,8 @@ def faults(report: ValidationReport) -> Iterator[tuple[str, str]]:
     if not isinstance(report.document, dict):
         yield "", "is no JSON object"
         return
-    if type(report.body.get("schemaVersion")) is not int:
+    version = report.body.get("schemaVersion")
+    if type(version) is not int or version < 1:
         yield "/schemaVersion", f"is {said(report.body.get('schemaVersion'))}, not {SCHEMA_VERSION}"
     if report.body.get("result") not in RESULTS:
         yield "/result", f"is {said(report.body.get('result'))}, not one of {', '.join(RESULTS)}"

@@ -4,7 +4,8 @@ Why it matters: kernels, tuning and numeric behaviour differ between GPUs: a pas
 Mend: Validate on the promised GPU, or move it to runtime.expected_capabilities: the card then says that it was not measured.
 Source: vllm-project/vllm issue 20748; contract, section 3.
 
-An error where it ran on none of the promised ones, a warning for each one that is left; what the runtime was not even
+An error where it ran on none of the promised ones, a warning for those that are left and where a report that `validate` wrote
+names no GPU; what the runtime was not even
 compiled for is another check.
 """
 
@@ -27,11 +28,14 @@ MEND = "validate on it, or move it to runtime.expected_capabilities"
 def run(release: Release) -> Iterator[Problem]:
     report = main_report(release)
     promised = strings(as_mapping(release.spec.get("runtime")).get("compute_capabilities"))
-    if report is None or report.result not in PASSED or not promised or not report.capabilities:
+    if report is None or report.result not in PASSED or not promised:
         return
     ran = {capability(text) for text in report.capabilities} - {None}
     left = [text for text in promised if (c := capability(text)) is not None and c not in ran and text not in uncompiled(release, promised)]
     where = Where(report.file, pointer="/environment")
+    if left and not ran and report.is_own:
+        message = f"names no GPU that it ran on, and the release promises {', '.join(left)}: that was not validated"
+        yield CHECK.problem(where, message, MEND, severity="warning")
     if left and ran:
         none = not any(capability(text) in ran for text in promised)
         message = f"ran on {', '.join(report.capabilities[:4])}, and the release promises {', '.join(left)} too"
