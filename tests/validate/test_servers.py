@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 import tiny
@@ -101,6 +102,17 @@ def test_a_server_that_is_never_ready_says_nothing_about_the_release(root, fault
     assert done.only()["kind"] == "server-unreachable"
     assert words in done.only()["message"]
     assert tiny.files_of(root) == before
+
+
+def test_an_address_where_nothing_listens_is_not_waited_for_as_long_as_a_start_may_take(tmp_path, monkeypatch):
+    monkeypatch.setattr("hubrelease.engines._ready.ABSENT_S", 0.3)
+    root = release(tmp_path / "r", asked={"limits": {"start_s": 60}})
+    began = time.monotonic()
+    for words in ((), ("--runtime", "sm120")):
+        done = validate(root, "--base-url", "http://127.0.0.1:9", *words)
+        assert (done.code, done.only()["kind"]) == (3, "server-unreachable")
+        assert "nothing listens at 127.0.0.1:9" in done.only()["message"]
+    assert time.monotonic() - began < 30
 
 
 def test_an_interrupted_run_leaves_the_release_as_it_was(root, monkeypatch):

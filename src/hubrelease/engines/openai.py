@@ -10,17 +10,16 @@ import base64
 import json
 import math
 from collections.abc import Iterator, Mapping
-from time import monotonic, sleep
+from time import monotonic
 from typing import Any
 
 from hubrelease.engines import Answer, EngineFault, Facts
 from hubrelease.engines._http import Client
+from hubrelease.engines._ready import until_ready
 from hubrelease.models import as_mapping
 from hubrelease.suites import Request, Suite
 
-POLL_S = 0.25
 TOLD = ("owned_by", "max_model_len")  # vLLM's `root` is a path of its machine
-NOT_READY = "did not get ready"
 MAX_NAME, MAX_VIDEO_BYTES = 1000, 256 * 2**20
 MOST = 2**53
 
@@ -40,7 +39,7 @@ class OpenAI:
     def start(self, suite: Suite) -> Mapping[str, Any]:
         self.suite, self.timeout_s = suite, suite.at_most("request_s")
         began = monotonic()
-        rows = self.wait(suite.at_most("start_s"))
+        rows = until_ready(self.rows, self.alive, suite.at_most("start_s"), is_ours=self.pid is not None)
         self.model = str(rows[0]["id"])
         self.told = {"model": self.model[:200], **{key: rows[0][key] for key in TOLD if is_plain(rows[0].get(key))}}
         try:
@@ -51,22 +50,13 @@ class OpenAI:
             pass  # only vLLM has it
         return {"readyS": round(monotonic() - began, 1)}
 
-    def wait(self, seconds: float) -> list[dict[str, Any]]:
-        """/v1/models's rows, once there is one."""
-        deadline, last = monotonic() + seconds, ""
-        while True:
-            self.alive()
-            try:
-                value = self.client.call("/v1/models", None, max(0.1, min(10, deadline - monotonic())))
-                rows = value.get("data") if isinstance(value, dict) else None
-                if isinstance(rows, list) and rows and isinstance(rows[0], dict) and is_name(rows[0].get("id")):
-                    return rows
-                last = "its /v1/models lists no model" if not rows else "its /v1/models names a model that can't be asked for"
-            except EngineFault as fault:
-                last = fault.message
-            if monotonic() + POLL_S > deadline:
-                raise EngineFault(f"{NOT_READY} within {seconds:g} s: {last}", ended=True)
-            sleep(POLL_S)
+    def rows(self, timeout_s: float) -> list[dict[str, Any]] | str:
+        """/v1/models's rows, or why there are none yet."""
+        value = self.client.call("/v1/models", None, timeout_s)
+        rows = value.get("data") if isinstance(value, dict) else None
+        if isinstance(rows, list) and rows and isinstance(rows[0], dict) and is_name(rows[0].get("id")):
+            return rows
+        return "its /v1/models lists no model" if not rows else "its /v1/models names a model that can't be asked for"
 
     def alive(self) -> None:
         """Raises EngineFault where the server's process has ended; one that others started can't be looked at."""

@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
-from time import monotonic, sleep
+from time import monotonic
 from typing import Any
 
 from hubrelease import canonical
@@ -20,11 +20,11 @@ from hubrelease.engines import Answer, EngineFault, Facts
 from hubrelease.engines._http import Client
 from hubrelease.engines._packages import installed
 from hubrelease.engines._process import Process, free_port
+from hubrelease.engines._ready import until_ready
 from hubrelease.models import as_mapping
 from hubrelease.release import Release
 from hubrelease.suites import Request, Suite
 
-POLL_S = 0.25
 TOLD = ("version", "payloadDigest", "profile", "max_tokens", "max_options", "calibration_version", "graphs")
 OWN = frozenset(("server", "engine", "kernels", "verify_release", "entrypoint"))
 PARTS = ("runtime/server/", "runtime/engine/", "runtime/kernels/")
@@ -62,23 +62,15 @@ class SM120:
             words += ["--host", "127.0.0.1", "--port", str(self.port), "--device", self.device, "--profile", self.profile]
             self.process = Process(words, place, {"PYTHONDONTWRITEBYTECODE": "1"}, OWN)
             self.pid = self.process.pid
-        self.told = self.wait(suite.at_most("start_s"))
+        self.told = until_ready(self.models, self.alive, suite.at_most("start_s"), is_ours=not self.is_running)
         return {"readyS": round(monotonic() - began, 1)}
 
-    def wait(self, seconds: float) -> dict[str, Any]:
-        deadline, last = monotonic() + seconds, ""
-        while True:
-            self.alive()
-            try:
-                value = self.client.call("/v1/models", None, max(0.1, min(10, deadline - monotonic())))
-                if isinstance(value, dict) and isinstance(value.get("model"), str) and value.get("loaded") is True:
-                    return value
-                last = 'its /v1/models names no model that is "loaded": true'
-            except EngineFault as fault:
-                last = fault.message
-            if monotonic() + POLL_S > deadline:
-                raise EngineFault(f"did not get ready within {seconds:g} s: {last}", ended=True)
-            sleep(POLL_S)
+    def models(self, timeout_s: float) -> dict[str, Any] | str:
+        """/v1/models, or why it does not count yet."""
+        value = self.client.call("/v1/models", None, timeout_s)
+        if isinstance(value, dict) and isinstance(value.get("model"), str) and value.get("loaded") is True:
+            return value
+        return 'its /v1/models names no model that is "loaded": true'
 
     def alive(self) -> None:
         if self.process:
