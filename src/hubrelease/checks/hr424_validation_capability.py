@@ -5,8 +5,7 @@ Mend: Validate on the promised GPU, or move it to runtime.expected_capabilities:
 Source: vllm-project/vllm issue 20748; contract, section 3.
 
 An error where it ran on none of the promised ones, a warning for those that are left and where a report that `validate` wrote
-names no GPU; what the runtime was not even
-compiled for is another check.
+names no GPU; what the runtime was not even compiled for is another check.
 """
 
 from __future__ import annotations
