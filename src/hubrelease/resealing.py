@@ -45,7 +45,8 @@ def own_files(paths: Iterable[str]) -> set[str]:
 
 
 def reseal(release: Release, file: str, report: dict[str, Any]) -> Resealed:
-    """Writes the report as `file`. OutsideError where the disk does not take it."""
+    """Writes the report as `file`. OutsideError where the disk does not take it, or where the release is another one by now."""
+    unchanged(release)
     kept = there(release)
     made = reports_made(release, kept, file, report)
     texts, warnings = card_again(release, together(kept, made), made)
@@ -55,6 +56,17 @@ def reseal(release: Release, file: str, report: dict[str, Any]) -> Resealed:
     write(release, made, provenance_again(release, rows))
     notes = ("model.sig was removed: it no longer fits; sign again",) if had_signature else ()
     return Resealed(verify_release.release_digest(verify_subjects(rows)), notes, warnings)
+
+
+def unchanged(release: Release) -> None:
+    """A build may have put another release into the folder while this one ran; its provenance must not be written over."""
+    try:
+        now = verify_release.strict_json((release.root / verify_release.PROVENANCE).read_bytes())
+    except (OSError, ValueError):
+        now = None
+    if now != release.document:
+        message = "was changed while it was validated: the report is about what was there before, and was not written"
+        raise OutsideError(problem("disk-fault", verify_release.PROVENANCE, message, "validate again"))
 
 
 def there(release: Release) -> list[Entry]:

@@ -66,13 +66,13 @@ def seal(spec: Spec, outside: Outside, rehash: bool = False) -> Built:
 
 @contextmanager
 def held(root: Path) -> Iterator[None]:
-    """Two seals of one folder at once: the second says so."""
+    """Two seals or validations of one folder at once: the second says so."""
     fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
     except BlockingIOError:
-        raise OutsideError(problem("build-running", str(root), "another seal of it is running", "wait for it")) from None
+        raise OutsideError(problem("build-running", str(root), "another seal or validate of it is running", "wait for it")) from None
     finally:
         os.close(fd)
 

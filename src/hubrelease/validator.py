@@ -11,7 +11,7 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,7 @@ from hubrelease.probes import (
 )
 from hubrelease.progress import SILENT, Progress
 from hubrelease.release import Release
+from hubrelease.sealer import held
 from hubrelease.suites import Suite
 from hubrelease.validated import WAS_THE_END, Asked, Validated
 
@@ -76,6 +77,12 @@ def validate(folder: str | Path, asked: Asked, progress: Progress = SILENT) -> V
     OutsideError where a GPU, a package or a server is missing; then nothing was written.
     """
     root = Path(folder)
+    with held(root) if root.is_dir() and os.access(root, os.R_OK) else nullcontext():
+        return held_validate(root, asked, progress)
+
+
+def held_validate(root: Path, asked: Asked, progress: Progress) -> Validated:
+    """validate, in a folder that nobody else seals meanwhile."""
     release = opened(root, progress)
     asked = settled(asked, release)
     suite = suite_of(release)
@@ -212,7 +219,7 @@ def probed(session: Session, asked: Asked, progress: Progress) -> tuple[list[Row
     on_gpus = len(session.found.gpus) if session.device == "cuda" else 0
     os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")  # nvidia-smi's order, so that the first is the same one
     try:
-        with interrupted_by_sigterm(), Sampler(on_gpus, lambda: session.engine.pid) as memory:
+        with interrupted_by_signals(), Sampler(on_gpus, lambda: session.engine.pid) as memory:
             for probe in chosen:
                 progress.note(f"{probe.name} …")
                 made, ended = run_probe(probe, session, ended)
@@ -227,8 +234,11 @@ def probed(session: Session, asked: Asked, progress: Progress) -> tuple[list[Row
 
 
 @contextmanager
-def interrupted_by_sigterm() -> Iterator[None]:
-    """SIGTERM ends a run as Ctrl-C does: with the servers that it started. Only a process's main thread gets signals."""
+def interrupted_by_signals() -> Iterator[None]:
+    """SIGTERM and a lost terminal end a run as Ctrl-C does: with the servers that it started. nohup still keeps it running.
+
+    Only a process's main thread gets signals.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -236,11 +246,15 @@ def interrupted_by_sigterm() -> Iterator[None]:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, interrupt)
+    kept = {sign: signal.getsignal(sign) for sign in (signal.SIGTERM, signal.SIGHUP)}
+    for sign, before in kept.items():
+        if before is not signal.SIG_IGN:
+            signal.signal(sign, interrupt)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for sign, before in kept.items():
+            signal.signal(sign, before)
 
 
 def run_probe(probe: Probe, session: Session, ended: str | None) -> tuple[list[Row], str | None]:

@@ -185,12 +185,33 @@ def test_a_process_tells_how_it_ended(tmp_path):
     process.end()
 
 
+def test_whoever_does_not_want_to_wait_for_its_end_leaves_nothing_behind(tmp_path, monkeypatch):
+    """A second Ctrl-C while the server is asked to end."""
+    deaf = "import signal, time; signal.signal(15, signal.SIG_IGN); print('up', flush=True); time.sleep(60)"
+    process = Process([sys.executable, "-c", deaf], tmp_path)
+    while "up" not in process.last_words():
+        time.sleep(0.02)
+    waited = process.wait
+    calls = []
+
+    def impatient(seconds):
+        calls.append(seconds)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        waited(seconds)
+
+    monkeypatch.setattr(process, "wait", impatient)
+    with pytest.raises(KeyboardInterrupt):
+        process.end()
+    assert process.child.returncode == -signal.SIGKILL
+
+
 def test_a_program_that_is_not_there_is_told(tmp_path):
     with pytest.raises(EngineFault, match="could not be started"):
         Process(["/nowhere/python"], tmp_path)
 
 
-@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_server_too_and_leaves_the_release_as_it_was(root, tmp_path, sign):
     """In a process of its own, on a machine whose nvidia-smi tells of a GPU, with a server that never gets ready."""
     smi = tmp_path / "bin" / "nvidia-smi"

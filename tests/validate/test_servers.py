@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator
 from validating import FUNCTIONAL, PROMISE, REPORT, h200, kinds, machine, release, report, row, validate
 
 from hubrelease import gpus, resources, validator
+from hubrelease.errors import OutsideError
 from hubrelease.gpus import Found
 from hubrelease.validated import Asked
 from hubrelease.verifier import verify
@@ -127,6 +128,43 @@ def test_an_interrupted_run_leaves_the_release_as_it_was(root, monkeypatch):
         done = validate(root, "--base-url", server.base)
     assert done.code == 130
     assert tiny.files_of(root) == before
+
+
+def meanwhile(monkeypatch, what):
+    """`what` happens once, while the first request is asked."""
+    from hubrelease.engines.openai import OpenAI
+
+    ask, todo = OpenAI.ask, [what]
+
+    def asked(self, *words, **more):
+        if todo:
+            todo.pop()()
+        return ask(self, *words, **more)
+
+    monkeypatch.setattr(OpenAI, "ask", asked)
+
+
+def test_two_at_once_do_not_write_into_one_release(root, monkeypatch):
+    with FakeOpenAI() as server:
+
+        def second():
+            with pytest.raises(OutsideError, match="another seal or validate of it is running"):
+                validator.validate(root, Asked("vllm", base_url=server.base))
+
+        meanwhile(monkeypatch, second)
+        assert validate(root, "--base-url", server.base).code == 0
+    assert verify(root).word == "good"
+
+
+def test_a_release_that_became_another_meanwhile_keeps_its_own_provenance(root, monkeypatch):
+    with FakeOpenAI() as server:
+        meanwhile(monkeypatch, lambda: tiny.seal(root, {"version": "2.0.0"}))
+        before = {path: data for path, data in tiny.files_of(root).items() if path != tiny.PROVENANCE}
+        done = validate(root, "--base-url", server.base)
+    assert (done.code, done.kinds) == (3, ["disk-fault"])
+    assert "was changed while it was validated" in done.only()["message"]
+    assert {path: data for path, data in tiny.files_of(root).items() if path != tiny.PROVENANCE} == before
+    assert b"2.0.0" in (root / tiny.PROVENANCE).read_bytes()
 
 
 def test_the_functional_suite_has_a_file_of_its_own_and_leaves_the_main_report(root):

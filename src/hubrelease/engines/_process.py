@@ -76,16 +76,19 @@ class Process:
         return " | ".join(told) or "it said nothing"
 
     def end(self) -> None:
-        """Asks, waits, then kills the whole session."""
-        for sign in (signal.SIGTERM, signal.SIGKILL):
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.child.pid, sign)
-            with suppress(subprocess.TimeoutExpired):
-                self.child.wait(PATIENCE_S)
-                break
+        """Asks, waits, then kills the whole session; at once where somebody does not want to wait (a second Ctrl-C)."""
+        try:
+            self.sign(signal.SIGTERM)
+            self.wait(PATIENCE_S)
+        finally:
+            self.sign(signal.SIGKILL)  # children that outlived it too
+            self.wait(PATIENCE_S)
+            self.log.close()
+
+    def sign(self, number: int) -> None:
+        """To the whole session."""
         with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.child.pid, signal.SIGKILL)  # children that outlived it
-        self.log.close()
+            os.killpg(self.child.pid, number)
 
 
 def whole(lines: list[str], number: int) -> str:
