@@ -69,6 +69,12 @@ def test_windows_do_not_overlap_and_a_single_token_predicts_nothing(count, size,
     assert {piece.start for piece in found} <= {1}
 
 
+def test_models_of_other_vocabularies_are_not_compared():
+    fidelity.in_vocabulary(10, [Piece([0, 9])])
+    with pytest.raises(CheckFailed, match=r"10 embeddings.*token 10"):
+        fidelity.in_vocabulary(10, [Piece([0, 1]), Piece([10, 2])])
+
+
 def test_a_package_that_is_missing_is_named_with_its_mend(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "transformers" else object())
     with pytest.raises(OutsideError) as caught:

@@ -181,6 +181,7 @@ def method_of(folder: Path) -> str:
 def score(model: Any, pieces: Sequence[Piece], device: str, reader: str, progress: Progress = SILENT) -> Scores:
     import torch
 
+    in_vocabulary(model.get_input_embeddings().weight.shape[0], pieces)
     losses, first = [], []
     progress.start_count("reading", len(pieces))
     for piece in pieces:
@@ -194,6 +195,14 @@ def score(model: Any, pieces: Sequence[Piece], device: str, reader: str, progres
     if not math.isfinite(loss := math.fsum(losses)):
         raise CheckFailed(problem("weights-unusable", "logits", "are NaN or infinite", "run verify on the release"))
     return Scores(loss, tuple(first), reader)
+
+
+def in_vocabulary(rows: int, pieces: Sequence[Piece]) -> None:
+    """CheckFailed where the reference's tokenizer gives a token that a model with `rows` embeddings does not have."""
+    highest = max((token for piece in pieces for token in piece.ids), default=-1)
+    if highest >= rows:
+        message = f"has {rows:,} embeddings, and the reference's tokenizer gives token {highest:,}"
+        raise CheckFailed(problem("weights-unusable", "model", message, "compare models of one vocabulary"))
 
 
 def windows(ids: Sequence[int], size: int) -> list[Piece]:
