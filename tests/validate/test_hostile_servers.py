@@ -72,6 +72,8 @@ ANSWERS = {
     "no object": (says([1]), "no choices"),
     "choices that are none": (says({"choices": [7]}), "no choices"),
     "text that is a number": (chat({"content": 7}), "no text"),
+    "a right word in the thought": (chat({"content": "<think>Paris or London?</think>London"}), "lacks 'Paris'"),
+    "a thought without an end": (chat({"content": "<think>It is Paris, but"}), "lacks 'Paris'"),
     "half a character": (says(b'{"choices": [{"message": {"content": "\\ud800"}}]}'), "lacks 'Paris'"),
     "control characters": (chat({"content": "\x1b[2J\x00\u202e"}), "lacks 'Paris'"),
     "long nonsense": (chat({"content": "na " * 300_000}), "lacks 'Paris'"),
@@ -113,6 +115,8 @@ WELL = {  # answers that hold what was asked for, and something besides
     "tokens without end": says({"choices": [{"message": {"content": "Paris"}}], "usage": {"prompt_tokens": HUGE, "completion_tokens": -5}}),
     "a tool nobody asked for": chat({"content": "Paris", "tool_calls": [{"function": {"name": "a" * 10**6, "arguments": json.dumps({"a": "b" * 10**6})}}]}),
     "a tool with deep arguments": chat({"content": "Paris", "tool_calls": [{"function": {"name": "a", "arguments": json.dumps(DEEP)}}]}),
+    "a thought in the answer itself": chat({"content": "<think>London? No.</think>\n\nParis"}),
+    "a thought that the template opened": chat({"content": "London? No.\n</think>\n\nParis"}),
     "usage that is none": says({"choices": [{"message": {"content": "Paris", "reasoning": 7}}], "usage": [1]}),
 }  # fmt: skip
 

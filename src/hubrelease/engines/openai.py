@@ -16,6 +16,7 @@ from typing import Any
 from hubrelease.engines import Answer, EngineFault, Facts
 from hubrelease.engines._http import Client
 from hubrelease.engines._ready import until_ready
+from hubrelease.engines._thought import parted
 from hubrelease.models import as_mapping
 from hubrelease.suites import Request, Suite
 
@@ -154,9 +155,9 @@ def answer_of(value: Any, seconds: float) -> Answer:
         raise EngineFault("answered 200 with a choice that has no text")
     usage = as_mapping(value.get("usage"))
     chosen = logprobs_of(choice.get("logprobs"))
-    thought = text_of(message.get("reasoning_content")) or text_of(message.get("reasoning"))
+    thought, text = told_apart(text_of(message.get("reasoning_content")) or text_of(message.get("reasoning")), text_of(content))
     return Answer(
-        text_of(content),
+        text,
         seconds,
         whole(usage.get("prompt_tokens")),
         whole(usage.get("completion_tokens")),
@@ -164,6 +165,11 @@ def answer_of(value: Any, seconds: float) -> Answer:
         tool,
         chosen,
     )
+
+
+def told_apart(thought: str, text: str) -> tuple[str, str]:
+    """(thought, answer): the server's own, or what the text itself holds."""
+    return (thought, text) if thought.strip() else parted(text)
 
 
 def whole(value: object) -> int | None:
@@ -206,4 +212,5 @@ def streamed(events: Iterator[Any], began: float) -> Answer:
         chunks += 1
     if not chunks:
         raise EngineFault("the stream has no chunk")
-    return Answer("".join(text), monotonic() - began, reasoning="".join(thought), chunks=chunks)
+    reasoning, answer = told_apart("".join(thought), "".join(text))
+    return Answer(answer, monotonic() - began, reasoning=reasoning, chunks=chunks)

@@ -20,6 +20,7 @@ from typing import Any
 from hubrelease.conversion import dequantised
 from hubrelease.engines import Answer, EngineFault, Facts, Missing
 from hubrelease.engines._packages import installed
+from hubrelease.engines._thought import parted
 from hubrelease.errors import ReleaseError
 from hubrelease.fidelity import TRANSFORMERS_READS, compute_dtype, method_of
 from hubrelease.suites import Request, Suite
@@ -111,7 +112,7 @@ class Transformers:
             chosen = done.sequences[0, before:].tolist()
             logprobs, entropies = spread(torch.stack([step[0].float() for step in done.logits]), chosen)
         text = self.tokenizer.decode(chosen, skip_special_tokens=True)
-        thought, text = parted(text, bool(request.body.get("reasoning")))
+        thought, text = parted(text)
         return Answer(text.strip(), monotonic() - began, before, len(chosen), thought, tool_in(text), logprobs, entropies)
 
     def inputs_of(self, request: Request) -> Any:
@@ -182,14 +183,6 @@ def spread(logits: Any, chosen: list[int]) -> tuple[tuple[float, ...], tuple[flo
     terms = torch.where(logs == -math.inf, 0.0, logs.exp() * logs)  # 0 × -inf is 0 here; NaN stays
     shares = -terms.sum(-1) / math.log(logits.shape[-1])
     return tuple(picked.tolist()), tuple(shares.tolist())
-
-
-def parted(text: str, reasons: bool) -> tuple[str, str]:
-    """(what was thought, what was answered). A template may have opened the thought itself."""
-    thought, mark, rest = text.partition("</think>")
-    if mark:
-        return thought.removeprefix("<think>").strip(), rest
-    return (text.removeprefix("<think>").strip(), "") if reasons and text.lstrip().startswith("<think>") else ("", text)
 
 
 def tool_in(text: str) -> Mapping[str, Any] | None:
