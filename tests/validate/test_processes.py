@@ -222,8 +222,9 @@ def test_a_signal_ends_the_server_too_and_leaves_the_release_as_it_was(root, tmp
            "FAKE_VLLM_PID": str(tmp_path / "server")}  # fmt: skip
     before = tiny.files_of(root)
     run = subprocess.Popen(
-        [sys.executable, "-m", "hubrelease", "validate", str(root), "--runtime", "vllm"], env=env, stderr=subprocess.PIPE
-    )
+        [sys.executable, "-m", "hubrelease", "validate", str(root), "--runtime", "vllm"], env=env, stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(sign, signal.SIG_DFL),  # noqa: PLW1509 -- behind nohup these tests would inherit that it is ignored
+    )  # fmt: skip
     server = int(appeared(tmp_path / "server", run))
     run.send_signal(sign)
     assert run.wait(30) == 130, run.stderr.read() if run.stderr else ""
