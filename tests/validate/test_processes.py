@@ -223,7 +223,7 @@ def test_a_signal_ends_the_server_too_and_leaves_the_release_as_it_was(root, tmp
     before = tiny.files_of(root)
     run = subprocess.Popen(
         [sys.executable, "-m", "hubrelease", "validate", str(root), "--runtime", "vllm"], env=env, stderr=subprocess.PIPE,
-        preexec_fn=lambda: signal.signal(sign, signal.SIG_DFL),  # noqa: PLW1509 -- behind nohup these tests would inherit that it is ignored
+        preexec_fn=lambda: signal.signal(sign, signal.SIG_DFL),  # behind nohup it is ignored, and that is inherited
     )  # fmt: skip
     server = int(appeared(tmp_path / "server", run))
     run.send_signal(sign)
