@@ -173,6 +173,8 @@ def test_other_names_of_texts_are_refused(tmp_path: Path, name: str) -> None:
 FAULTS: dict[str, tuple[str, int | None, str]] = {
     "a\n\n{{ nothing }}": ("own.j2", 3, "'nothing' is undefined"),
     "{{ card.absent.more }}": ("own.j2", 1, "has no attribute 'absent'"),
+    "{{ figures.absent }}": ("own.j2", 1, "card.figures has no 'absent'"),
+    "{{ figures['absent'] if figures['absent'] is defined }}\n{{ figures.absent | md }}": ("own.j2", 2, "card.figures has no 'absent'"),
     "\n{{ tables[7].title }}": ("own.j2", 2, ""),
     "a\n{% if %}": ("own.j2", 2, "Expected an expression"),
     "a\n{{ 'x' | nofilter }}\n": ("own.j2", 2, "No filter named 'nofilter'"),
@@ -194,6 +196,13 @@ FAULTS: dict[str, tuple[str, int | None, str]] = {
     "{{ lipsum() }}": ("own.j2", 1, "'lipsum' is undefined"),
     "{{ [1, 2] | random }}": ("own.j2", 1, "No filter named 'random'"),
 }
+
+
+def test_a_figure_that_is_not_there_is_told_with_the_nearest(tmp_path: Path) -> None:
+    card = {"template": "own.j2", "figures": {"accuracy": {"receipt": "benchmarks/r.json", "pointer": "/a"}}}
+    spec = load(tmp_path, {**MINIMAL, "card": card}, **{"own.j2": "{{ figures.acuracy }}"})
+    (found,) = faults(lambda: render(Facts(spec, Lock(), {"benchmarks/r.json": {"a": 1}}, None)))
+    assert "card.figures has no 'acuracy'; the nearest is 'accuracy'" in found.message
 
 
 @pytest.mark.parametrize("template", FAULTS, ids=repr)

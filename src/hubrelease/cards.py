@@ -17,6 +17,7 @@ from hubrelease.card_front import front_matter
 from hubrelease.card_words import Words
 from hubrelease.errors import CheckFailed, Problem, Where, problem
 from hubrelease.facts import Facts
+from hubrelease.hub_lists import nearest
 from hubrelease.manifest import REPORT
 from hubrelease.markdown import FILTERS, left_open
 from hubrelease.phrases import Say, locales_of
@@ -241,9 +242,13 @@ class Named:
     def __init__(self, words: Words) -> None:
         self._words = words
 
-    def __getitem__(self, name: str) -> Pieces:
-        if name not in self._words.facts.spec.card.get("figures", {}):
-            raise KeyError(name)
+    def __getitem__(self, name: str) -> Any:
+        known = self._words.facts.spec.card.get("figures", {})
+        if name not in known:
+            from hubrelease import templating
+
+            near = nearest(str(name), known, 0.6)
+            return templating.absent(f"card.figures has no {str(name)[:80]!r}" + (f"; the nearest is {near!r}" if near else ""))
         return Pieces(self._words.figure({"figure": name}, f"/card/figures/{name}"))
 
 

@@ -88,6 +88,11 @@ def scalar(value: object) -> object:
     raise TypeError(f"{'nothing' if value is None else 'a ' + type(value).__name__} can't be printed; name a part of it")
 
 
+def absent(message: str) -> jinja2.StrictUndefined:
+    """What is not there: `is defined` is false of it, and to print it fails with the message."""
+    return jinja2.StrictUndefined(hint=message)
+
+
 def printed(value: object) -> object:
     """What becomes of a value that a template prints."""
     return MARK.get()(scalar(value))
