@@ -296,7 +296,41 @@ def test_files_linked_from_the_users_folder_are_never_changed_and_never_outlive_
 def test_a_planted_scratch_file_is_not_written_through(tmp_path):
     outside = tmp_path / "outside"
     outside.write_text("mine")
-    os.link(outside, tmp_path / f".README.md.{os.getpid()}")
+    os.link(outside, workspace.scratch_of(tmp_path / "README.md"))
     workspace.write_durably(tmp_path / "README.md", b"card")
     assert outside.read_text() == "mine"
     assert (tmp_path / "README.md").read_bytes() == b"card"
+
+
+def full_after(monkeypatch, writes):
+    """A disk that takes so many writes more, and half of the next."""
+    real, left = os.write, iter(range(writes))
+
+    def full(fd, data):
+        if next(left, None) is None:
+            real(fd, bytes(data)[: len(data) // 2])
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(fd, data)
+
+    monkeypatch.setattr(os, "write", full)
+
+
+@pytest.mark.parametrize("writes", [0, 1, 2])
+def test_files_that_are_written_together_are_all_replaced_or_none_and_nothing_stays_beside_them(tmp_path, monkeypatch, writes):
+    before = {name: f"old {name}".encode() for name in ("a", "b", "c", "signature")}
+    tiny.write(tmp_path, dict(before))
+    full_after(monkeypatch, writes)
+    new = {tmp_path / name: f"new {name}".encode() for name in ("a", "b", "c")}
+    with pytest.raises(OSError, match="No space"):
+        workspace.write_together(new, [tmp_path / "signature"])
+    assert tiny.files_of(tmp_path) == before
+    monkeypatch.undo()
+    workspace.write_together(new, [tmp_path / "signature"])
+    assert tiny.files_of(tmp_path) == {path.name: data for path, data in new.items()}
+
+
+def test_what_can_not_take_its_place_is_taken_away(tmp_path):
+    (tmp_path / "README.md").mkdir()
+    with pytest.raises(OSError, match="directory"):
+        workspace.write_durably(tmp_path / "README.md", b"card")
+    assert [path.name for path in tmp_path.iterdir()] == ["README.md"]

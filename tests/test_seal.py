@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import tiny
 
 import hubrelease
-from hubrelease import sealer
+from hubrelease import sealer, verify_release, workspace
 from hubrelease.errors import CheckFailed, Exit, OutsideError
 
 SPEC = """schema: 1
@@ -136,3 +139,40 @@ def test_a_validation_of_these_very_bytes_is_kept_and_one_of_others_is_not(folde
     (folder / "config.json").write_bytes((folder / "config.json").read_bytes() + b"\n")
     hubrelease.seal(folder)
     assert '"not-run"' in report.read_text()
+
+
+@pytest.mark.parametrize("writes", range(2))  # the report, the provenance
+def test_a_full_disk_leaves_the_sealed_release_with_its_provenance_and_signature(folder, monkeypatch, writes):
+    hubrelease.seal(folder)
+    (folder / verify_release.SIGNATURE).write_bytes(b"a signature")
+    tiny.write(folder, {"config.json": b'{"edited": true}\n'})
+    before = tiny.files_of(folder)
+    real, left = workspace.write_all, iter(range(writes))
+
+    def full(fd, view):
+        if next(left, None) is None:
+            real(fd, view[: len(view) // 2])
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real(fd, view)
+
+    monkeypatch.setattr(workspace, "write_all", full)
+    with pytest.raises(OutsideError, match="No space"):
+        hubrelease.seal(folder)
+    assert tiny.files_of(folder) == before
+    monkeypatch.undo()
+    hubrelease.seal(folder)
+    assert hubrelease.verify(folder).exit == Exit.GOOD
+
+
+def test_what_a_killed_run_had_half_written_is_no_file_of_the_release(folder):
+    """A scratch file of a process that is no more is taken away; one of a process that runs is left to it, and so is any other file."""
+    killed = subprocess.Popen([sys.executable, "-c", ""])
+    killed.wait()
+    left = folder / f".README.md.{killed.pid}.hubrelease"
+    kept = [folder / ".README.md.12", folder / "notes.12.hubrelease"]
+    for path in (left, *kept):
+        path.write_bytes(b"half")
+    hubrelease.seal(folder)
+    assert not left.exists()
+    assert all(path.exists() for path in kept)
+    assert hubrelease.verify(folder).exit == Exit.GOOD

@@ -25,7 +25,7 @@ from hubrelease.provenance import subject
 from hubrelease.release import Release
 from hubrelease.steps.validation import report_for
 from hubrelease.validation_reports import OTHERS, validated_digest
-from hubrelease.workspace import write_durably
+from hubrelease.workspace import write_together
 
 MINE = (REPORT, *(path for path in OTHERS if path != "dflash_compatibility.json"))
 
@@ -174,11 +174,10 @@ def provenance_again(release: Release, rows: list[Entry]) -> bytes:
 def write(release: Release, made: Mapping[str, bytes], provenance: bytes) -> None:
     root = release.root
     try:
-        (root / verify_release.SIGNATURE).unlink(missing_ok=True)
-        for path, data in sorted(made.items()):
+        for path in made:
             (root / path).parent.mkdir(parents=True, exist_ok=True)
-            write_durably(root / path, data)
-        write_durably(root / verify_release.PROVENANCE, provenance)
+        files = {root / path: data for path, data in sorted(made.items())}
+        write_together({**files, root / verify_release.PROVENANCE: provenance}, stale=(root / verify_release.SIGNATURE,))
     except OSError as error:
         mend = "free space or give yourself write access, then validate again"
         raise OutsideError(problem("disk-fault", str(error.filename or root), f"could not be written: {error.strerror}", mend)) from None

@@ -36,7 +36,7 @@ from hubrelease.spec import Spec
 from hubrelease.steps.licences import CANONICAL, canonical_text, licence_problems
 from hubrelease.steps.runtime import VERIFIER, verifier_bytes
 from hubrelease.steps.validation import report_for
-from hubrelease.workspace import write_durably
+from hubrelease.workspace import clear_leftovers, write_together
 
 CARD = "README.md"
 MADE = (REPORT, verify_release.PROVENANCE, verify_release.SIGNATURE)  # made here, so not hashed as found
@@ -70,6 +70,7 @@ def held(root: Path) -> Iterator[None]:
     fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        clear_leftovers(root)
         yield
     except BlockingIOError:
         raise OutsideError(problem("build-running", str(root), "another seal or validate of it is running", "wait for it")) from None
@@ -200,15 +201,13 @@ def view(root: Path, rows: list[Entry], made: dict[str, bytes], provenance: byte
 
 def write(root: Path, made: dict[str, bytes], provenance: bytes) -> bool:
     """Puts the made files in place, provenance last. True if a signature was there, which no longer fits."""
-    signature = root / verify_release.SIGNATURE
+    signature, statement = root / verify_release.SIGNATURE, root / verify_release.PROVENANCE
     had_signature = signature.exists()
     try:
-        for stale in (root / verify_release.PROVENANCE, signature):
-            stale.unlink(missing_ok=True)
-        for path, data in made.items():
+        for path in made:
             (root / path).parent.mkdir(parents=True, exist_ok=True)
-            write_durably(root / path, data)
-        write_durably(root / verify_release.PROVENANCE, provenance)
+        files = {root / path: data for path, data in made.items()}
+        write_together({**files, statement: provenance}, stale=(statement, signature))
     except OSError as error:
         mend = "free space or give yourself write access, then seal again; the payload is untouched"
         raise OutsideError(problem("disk-fault", str(error.filename or root), f"could not be written: {error.strerror}", mend)) from None

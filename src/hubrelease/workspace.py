@@ -11,9 +11,10 @@ import ctypes
 import errno
 import fcntl
 import os
+import re
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from hubrelease import canonical, verify_release
@@ -146,7 +147,60 @@ def exchange(one: Path, other: Path) -> bool:
 
 def write_durably(file: Path, data: bytes) -> None:
     """Replaces `file` whole: written beside, flushed, renamed."""
-    scratch = file.with_name(f".{file.name}.{os.getpid()}")
+    write_together({file: data})
+
+
+def write_together(files: Mapping[Path, bytes], stale: Iterable[Path] = ()) -> None:
+    """Replaces files in their order, each whole, once `stale` is away.
+
+    All are written beside and flushed before the first is touched, so that a full disk changes none of them. OSError then,
+    with nothing of ours left.
+    """
+    beside: dict[Path, Path] = {}
+    try:
+        for file, data in files.items():
+            scratch = scratch_of(file)
+            beside[scratch] = file
+            write_beside(scratch, data)
+        for path in stale:
+            path.unlink(missing_ok=True)
+        for scratch, file in beside.items():
+            os.replace(scratch, file)
+    finally:
+        for scratch in beside:
+            with suppress(OSError):
+                scratch.unlink()
+
+
+SCRATCH = re.compile(r"\..+\.(\d{1,10})\.hubrelease")
+
+
+def scratch_of(file: Path) -> Path:
+    """Where this process writes what is to become `file`."""
+    return file.with_name(f".{file.name}.{os.getpid()}.hubrelease")
+
+
+def clear_leftovers(root: Path) -> None:
+    """Takes away what killed runs had half written beside the files of a folder, so that no seal takes it for one of them."""
+    for folder, _, names in os.walk(root):
+        for name in names:
+            found = SCRATCH.fullmatch(name)
+            if found and not is_running(int(found[1])):
+                with suppress(OSError):  # where nothing may be taken away nothing can be written either, and that is told
+                    os.unlink(os.path.join(folder, name))
+
+
+def is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:  # somebody else's
+        return True
+    return True
+
+
+def write_beside(scratch: Path, data: bytes) -> None:
     scratch.unlink(missing_ok=True)  # whatever lies there, a link to elsewhere included, is not written through
     fd = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
     try:
@@ -155,7 +209,6 @@ def write_durably(file: Path, data: bytes) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
-    os.replace(scratch, file)
 
 
 # -------------------------------------------------------------------------------------------- may the target be replaced?

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import errno
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -16,7 +18,7 @@ from huggingface_hub._jobs_api import JobHardware
 from project import project
 from validating import CPU, PROMISE, REPORT, h200, kinds, machine, release, report, validate
 
-from hubrelease import jobs, suites, validator
+from hubrelease import jobs, suites, validator, workspace
 from hubrelease.engines import Answer, Facts
 from hubrelease.progress import SILENT
 from hubrelease.validated import Asked
@@ -443,3 +445,24 @@ def test_a_card_of_a_pass_on_a_server_of_which_no_gpu_is_known_names_none(root):
     with FakeOpenAI() as server:
         validate(root, "--base-url", server.base).good()
     assert "All required checks passed; see" in (root / "README.md").read_text() or " on ;" not in (root / "README.md").read_text()
+
+
+@pytest.mark.parametrize("writes", range(3))
+def test_a_full_disk_leaves_the_release_as_it_was(root, monkeypatch, writes):
+    before = tiny.files_of(root)
+    real, left = workspace.write_all, iter(range(writes))
+
+    def full(fd, view):
+        if next(left, None) is None:
+            real(fd, view[: len(view) // 2])
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real(fd, view)
+
+    with FakeOpenAI() as server:
+        with monkeypatch.context() as disk:
+            disk.setattr(workspace, "write_all", full)
+            done = validate(root, "--base-url", server.base)
+        assert (done.code, done.only()["kind"]) == (3, "disk-fault")
+        assert tiny.files_of(root) == before
+        assert validate(root, "--base-url", server.base).code == 0
+    assert verify(root).exit == 0
