@@ -134,7 +134,7 @@ def syntax_fault(file: str, text: str, error: Any) -> Problem:
     line, column = (mark.line, mark.column) if mark else (0, 0)
     lines = re.split("\r?\n", text)
     written = lines[line] if line < len(lines) else ""
-    if "\t" in re.match(r"\s*", written)[0]:  # type: ignore[index]  # it matches any text
+    if "\t" in written[: len(written) - len(written.lstrip())]:
         return fault(file, line + 1, "is not YAML: the line is indented with a tab", "indent with blanks")
     message = " ".join(filter(None, (error.context, error.problem)))
     mend = next((mend for words, mend in SYNTAX if words in message), WRITE_PLAIN)
