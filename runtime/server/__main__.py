@@ -14,6 +14,7 @@ from pathlib import Path
 
 from engine import BACKENDS, PROFILES, Engine, load_engine
 
+from server import heap
 from server.identity import identity
 from server.logs import configure, log
 from server.service import Limits, offline
@@ -62,6 +63,7 @@ def arguments(words: Sequence[str]) -> argparse.Namespace:
 def main(words: Sequence[str]) -> int:
     asked = arguments(words)
     leave_path()
+    heap.keep_large_apart()
     offline()
     configure()
     os.umask(0o077)

@@ -9,16 +9,25 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 
+M_MMAP_THRESHOLD = -3  # malloc.h
+LARGE_BYTES = 2**20
 
-def trimmer() -> Callable[[int], int] | None:
-    """malloc_trim(3) of glibc; other C libraries have none, and need none."""
+
+def of_glibc(name: str) -> Callable[..., int] | None:
+    """A function of glibc's allocator; other C libraries have none, and need none."""
     try:
-        return ctypes.CDLL(None).malloc_trim
+        return getattr(ctypes.CDLL(None), name)
     except (OSError, AttributeError):
         return None
 
 
-TRIM = trimmer()
+TRIM, OPTION = of_glibc("malloc_trim"), of_glibc("mallopt")
+
+
+def keep_large_apart() -> None:
+    """Blocks of 1 MiB and more come from the system one by one and go back when freed. Left alone, glibc raises that to 32 MiB."""
+    if OPTION is not None:
+        OPTION(M_MMAP_THRESHOLD, LARGE_BYTES)
 
 
 def give_back() -> None:
